@@ -1,18 +1,11 @@
-//! What analysing costs: a week of rows, the fit of a tail; and what the intervals of a tail cover,
-//! in more experiments than a test has time for. Nothing of the machine is measured, only
-//! arithmetic.
+//! What analysing costs: a week of rows. Nothing of the machine is measured, only arithmetic.
 
-use std::{
-    io::Write,
-    process::{Command, Stdio},
-};
+use std::io::Write;
 
 use rtproof_stats::{
     Histogram, Layout, Moments, change,
-    gpd::{self, Gpd},
-    moments,
+    evidence::{self, LateSample, Rate},
     moving::{self, MovingRow, Spans},
-    tail::{MeasuredPeaks, Model, Peak},
 };
 
 use crate::numbers::spread;
@@ -41,7 +34,7 @@ impl Random {
     }
 }
 
-pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> {
+pub(crate) fn run(out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "Analysing, ms of CPU time: median (quartiles; range) of 5 rounds\n")?;
     writeln!(out, "| what | ms |\n|---|---|")?;
     let week = Week::new();
@@ -52,29 +45,12 @@ pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> 
     row("a week of rows, 604 800: all below", timed(5, || week.all()))?;
     row("- totals of all rows merged", timed(5, || week.totals()))?;
     row("- changes of the level", timed(5, || week.changes()))?;
-    row("- what a mean is worth (Geyer)", timed(5, || week.worth()))?;
-    row("- tail: groups, fit, nine rules, three levels", timed(5, || week.tail()))?;
+    row("- levels that are shown, three rates", timed(5, || week.levels()))?;
     let rows = WeekRows::new();
     row("the same week: moving statistics, window 10 s", timed(5, || rows.moving(10)))?;
     row("- window 1 h", timed(5, || rows.moving(3600)))?;
     row("- window 1 d", timed(5, || rows.moving(86_400)))?;
-    let mut random = Random(0x5eed);
-    let samples: Vec<Vec<f64>> = (0..20).map(|_| excesses(&mut random, 200)).collect();
-    let mut next = samples.iter().cycle();
-    row("GPD of 200 excesses: fit", timed(20, || next.next().and_then(|s| gpd::fit(s))))?;
-    let mut next = samples.iter().cycle();
-    let whole = || {
-        let sample = next.next()?;
-        let fit = gpd::fit(sample)?;
-        Some((fit.covariance(sample), fit.level_interval(sample, 2000.0, 0.99, 1.0)))
-    };
-    row("GPD of 200 excesses: fit, errors, interval of a level", timed(20, whole))?;
-    let what = "the same fit by scipy.stats.genpareto, without errors and interval";
-    match scipy() {
-        Some(ms) => row(what, ms)?,
-        None => writeln!(out, "| {what} | skipped: no python3 with scipy here |")?,
-    }
-    coverage(out, experiments)
+    Ok(())
 }
 
 /// CPU time of this thread, milliseconds: what else runs on the machine is not in it.
@@ -97,7 +73,7 @@ fn timed<T>(rounds: usize, mut work: impl FnMut() -> T) -> Vec<f64> {
 /// A week of seconds: medians with 21 changes of level, largest values, totals.
 struct Week {
     medians: Vec<f64>,
-    peaks: Vec<Peak>,
+    largest: Vec<LateSample>,
     totals: Vec<Moments>,
 }
 
@@ -110,23 +86,24 @@ impl Week {
             f64::ln(12_000.0) + state + if s / 28_800 % 2 == 1 { 0.1 } else { 0.0 }
         });
         let medians: Vec<f64> = medians.collect();
-        let peaks = (0..WEEK_S as u64).map(|s| Peak {
-            at_ns: s * SECOND_NS + (random.unit() * 1e9) as u64,
+        let late = |s: u64| LateSample {
             latency_ns: 20_000 + (4000.0 * random.exponential()) as u64,
-        });
-        let peaks: Vec<Peak> = peaks.collect();
-        let totals = peaks.iter().map(|peak| {
+            seconds: s..=s,
+        };
+        let mut largest: Vec<LateSample> = (0..WEEK_S as u64).map(late).collect();
+        let totals = largest.iter().map(|late| {
             let mut moments = Moments::default();
-            moments.push(peak.latency_ns);
+            moments.push(late.latency_ns);
             moments.push(12_000);
             moments
         });
         let totals = totals.collect();
-        Self { medians, peaks, totals }
+        largest.sort_unstable_by_key(|late| std::cmp::Reverse(late.latency_ns));
+        Self { medians, largest, totals }
     }
 
     fn all(&self) -> impl Sized {
-        (self.totals(), self.changes(), self.worth(), self.tail())
+        (self.totals(), self.changes(), self.levels())
     }
 
     fn totals(&self) -> Moments {
@@ -139,23 +116,12 @@ impl Week {
         change::steps(&self.medians, 0.004)
     }
 
-    fn worth(&self) -> Option<f64> {
-        moments::n_eff(&self.medians)
-    }
-
-    fn tail(&self) -> impl Sized {
-        let mut highest: Vec<u64> = self.peaks.iter().map(|peak| peak.latency_ns).collect();
-        highest.sort_unstable();
-        let complete_ns = highest[highest.len() - highest.len() / 20];
-        let model = Model::of(&MeasuredPeaks {
-            peaks: &self.peaks,
-            complete_ns,
-            exposure_ns: WEEK_S as u64 * SECOND_NS,
-            sampling_ns: 1_000_000,
-            longest_period_ns: None,
-            seed: 1,
-        });
-        [1, 24, 1680].map(|hours| model.level(hours * 3600 * SECOND_NS))
+    fn levels(&self) -> [Option<u64>; 3] {
+        let time_ns = WEEK_S as u64 * SECOND_NS;
+        [60.0, 3.0, 0.125].map(|per_hour| {
+            let rate = Rate { per_hour, confidence: 0.95 };
+            evidence::level(&self.largest, 0, SECOND_NS, time_ns, rate)
+        })
     }
 }
 
@@ -196,63 +162,4 @@ impl WeekRows {
         });
         last
     }
-}
-
-/// The distribution of the experiments.
-const PLANTED: Gpd = Gpd { sigma: 1.0, xi: 0.05 };
-
-fn excesses(random: &mut Random, n: usize) -> Vec<f64> {
-    (0..n).map(|_| PLANTED.exceeded_once_in(random.exponential().exp())).collect()
-}
-
-/// Milliseconds of CPU time of each of twenty fits by scipy, where there is one.
-fn scipy() -> Option<Vec<f64>> {
-    let program = "import time, numpy as np\nfrom scipy.stats import genpareto as g\n\
-                   g.fit(g.rvs(0.05, size=200, random_state=0), floc=0)\n\
-                   for i in range(20):\n\
-                   \x20 x = g.rvs(0.05, size=200, random_state=i + 1); t = time.process_time()\n\
-                   \x20 g.fit(x, floc=0); print((time.process_time() - t) * 1000)";
-    let ran = Command::new("python3").args(["-c", program]).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8(ran.stdout).ok()?;
-    let ms: Vec<f64> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
-    (!ms.is_empty()).then_some(ms)
-}
-
-/// How often the intervals hold the truth.
-fn coverage(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> {
-    writeln!(
-        out,
-        "\nProfile-likelihood interval of the level exceeded once in ten times the exposure, xi = \
-         0.05, {experiments} experiments each\n"
-    )?;
-    writeln!(out, "| excesses | holds, of 95 % | truth above | holds, of 99 % | truth above |")?;
-    writeln!(out, "|---|---|---|---|---|")?;
-    for k in [100, 200, 500] {
-        let mut random = Random(0xc0ffee + k as u64);
-        let m = 10.0 * k as f64;
-        let truth = PLANTED.exceeded_once_in(m);
-        let mut counts = [[0_u32; 2]; 2];
-        for _ in 0..experiments {
-            let sample = excesses(&mut random, k);
-            let Some(fit) = gpd::fit(&sample) else { continue };
-            for (counts, confidence) in counts.iter_mut().zip([0.95, 0.99]) {
-                let (low, high) = fit.level_interval(&sample, m, confidence, 1.0);
-                let above = high.is_some_and(|high| truth > high);
-                let below = low.is_some_and(|low| truth < low);
-                counts[0] += u32::from(!above && !below);
-                counts[1] += u32::from(above);
-            }
-        }
-        let percent = |n: u32| f64::from(n) * 100.0 / f64::from(experiments.max(1));
-        let [[held95, above95], [held99, above99]] = counts;
-        writeln!(
-            out,
-            "| {k} | {:.2} % | {:.2} % | {:.2} % | {:.2} % |",
-            percent(held95),
-            percent(above95),
-            percent(held99),
-            percent(above99)
-        )?;
-    }
-    Ok(writeln!(out)?)
 }

@@ -36,12 +36,8 @@ pub(crate) enum Command {
     Audit,
     /// What a sample costs beside hdrhistogram, and the memory of a measuring thread
     Recording,
-    /// Statistics: a week of rows, fits of tails, what their intervals cover
-    Stats {
-        /// Simulated fits of each kind
-        #[arg(long, default_value_t = 2000)]
-        experiments: u32,
-    },
+    /// Statistics of a week of rows
+    Stats,
     /// Whether stated confidences hold on simulated machines; writes the page in docs/
     Coverage(coverage::Options),
     /// The report of a day of 64 CPUs

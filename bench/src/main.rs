@@ -30,7 +30,7 @@ fn main() -> anyhow::Result<()> {
             return Ok(());
         }
         Some(Command::ReadTrace { file, how }) => return trace::read(&mut out, &file, how),
-        Some(Command::Stats { experiments }) => return analysis::run(&mut out, experiments),
+        Some(Command::Stats) => return analysis::run(&mut out),
         Some(Command::Coverage(options)) => return coverage::run(&mut out, &options),
         Some(Command::Recording) => return recording::run(&mut out),
         Some(Command::Long(options)) => return long::run(&mut out, &args.rtproof, &options),

@@ -8,7 +8,6 @@ mod compare;
 mod rate;
 mod share;
 mod structure;
-mod tail;
 
 use std::{
     collections::BTreeMap,
@@ -40,7 +39,7 @@ pub(crate) struct Options {
 }
 
 fn cases() -> Vec<Case> {
-    let all = [rate::cases(), share::cases(), tail::cases(), compare::cases(), structure::cases()];
+    let all = [rate::cases(), share::cases(), compare::cases(), structure::cases()];
     all.into_iter().flatten().collect()
 }
 

@@ -283,6 +283,7 @@ fn head(facts: Snapshot, seconds: u64, cpus: u32, number: u64) -> RunHead {
                 class: BudgetClass::Hundred,
                 confidence_ppm: 950_000,
                 rate_per_1000h: 1000,
+                episode_ns: None,
             },
             profile: String::new(),
             skipped: std::collections::BTreeMap::new(),

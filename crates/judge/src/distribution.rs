@@ -1,8 +1,5 @@
 //! The distribution of what was measured, in the numbers that tables of latency show: moments up to
-//! kurtosis, P² estimates beside the histogram's own quantiles, and what the samples are worth in
-//! independent ones. Shown, and never decided by: see docs/statistics.md.
-
-use std::collections::BTreeMap;
+//! kurtosis, and P² estimates beside the histogram's own quantiles. Shown, and never decided by.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +10,6 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Bins, Histogram, Layout, Moments,
-    dependence::{self, BLOCKS_MIN, GAP_PERIODS, TIMES_MIN},
     moments::{Shape, hard_bounds},
     quantile::{P2, Q},
 };
@@ -26,9 +22,6 @@ const P2_OF: [Q; 5] = Q::TABLE;
 /// Samples beyond which there are no P² estimates: tables made with them are of a few thousand.
 const P2_MAX: u64 = 1 << 17;
 
-/// The error is widened for few batches so that 1.96 of it on either side cover 95 %.
-const ONE_SIDED: f64 = 0.975;
-
 /// The distribution of the samples of a CPU, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
@@ -37,11 +30,6 @@ pub struct Distribution {
     pub n: u64,
     /// Mean; null: no sample.
     pub mean_ns: Option<f64>,
-    /// Standard error of the mean, from the means of the seconds and how long they depend on each
-    /// other; null: fewer than twenty seconds, or fewer than twenty correlation times.
-    pub mean_error_ns: Option<f64>,
-    /// What the samples are worth in independent ones, for their mean; null as before.
-    pub mean_n_eff: Option<u64>,
     /// Standard deviation about the mean (n - 1); null: fewer than two samples.
     pub sd_ns: Option<f64>,
     /// Coefficient of variation: sd / mean.
@@ -54,27 +42,8 @@ pub struct Distribution {
     pub skewness_max: Option<f64>,
     /// The largest g2 + 3 that n values can have.
     pub kurtosis_max: Option<f64>,
-    /// Clustering of the largest samples; null: too few of them.
-    pub extremal: Option<Extremal>,
     /// P² estimates beside the histogram's quantiles; empty: too few samples, or too many.
     pub p2: Vec<Estimated>,
-}
-
-/// The extremal index at the level of the largest samples kept: how many of them are news, the rest
-/// being company. 1: they come one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Extremal {
-    /// CPU whose largest samples are most clustered.
-    pub cpu: u32,
-    /// Samples at or above this level.
-    pub level_ns: u64,
-    pub of: u64,
-    /// Groups among them, ten on-time periods apart.
-    pub clusters: u64,
-    /// Estimate by runs: groups over samples.
-    pub runs: f64,
-    /// Estimate by intervals (Ferro and Segers); null: fewer than two samples, or no gap.
-    pub intervals: Option<f64>,
 }
 
 /// What P² makes of a quantile, and what the histogram has.
@@ -91,19 +60,18 @@ pub struct Estimated {
 
 /// All together, and each CPU where there are several.
 pub fn of_run(run: &Run) -> Vec<Distribution> {
-    let period_ns = run.options.period_ns;
     let each: Vec<Distribution> = run
         .threads
         .iter()
-        .map(|thread| of_threads(std::slice::from_ref(thread), period_ns))
+        .map(|thread| of_threads(std::slice::from_ref(thread)))
         .map(|(cpu, of)| Distribution { cpu, ..of })
         .collect();
-    let all = of_threads(&run.threads, period_ns).1;
+    let all = of_threads(&run.threads).1;
     if each.len() < 2 { vec![all] } else { std::iter::once(all).chain(each).collect() }
 }
 
 /// Of some threads, and the CPU of the first.
-fn of_threads(threads: &[Thread], period_ns: u64) -> (Option<u32>, Distribution) {
+fn of_threads(threads: &[Thread]) -> (Option<u32>, Distribution) {
     let (mut moments, mut wake) = (Moments::default(), Histogram::new(Layout::FINE));
     for thread in threads {
         moments.merge(&thread.totals.wake);
@@ -111,70 +79,20 @@ fn of_threads(threads: &[Thread], period_ns: u64) -> (Option<u32>, Distribution)
     }
     let n = moments.count();
     let bounds = hard_bounds(n);
-    let error = mean_error(threads, &moments);
     let median = wake.value_at_rank(Q::P50.rank(wake.total()));
     let of = Distribution {
         cpu: None,
         n,
         mean_ns: moments.mean(),
-        mean_error_ns: error.map(|error| error.0),
-        mean_n_eff: error.map(|error| error.1),
         sd_ns: moments.sd(),
         cv: moments.cv(),
         spread: median.and_then(|ns| moments.spread(ns)),
         shape: Shape::of(&moments).or_else(|| Shape::of_bins(&Bins::of(&wake))),
         skewness_max: bounds.map(|bounds| bounds.0),
         kurtosis_max: bounds.map(|bounds| bounds.1),
-        extremal: threads
-            .iter()
-            .filter_map(|thread| extremal_of(thread, period_ns))
-            .min_by(|a, b| a.runs.total_cmp(&b.runs)),
         p2: p2(threads, n, &wake),
     };
     (threads.first().map(|thread| thread.info.cpu), of)
-}
-
-/// Standard error of the mean, and what the samples are worth for it. CPUs measured in the same
-/// second count as one: what strikes one may strike all.
-fn mean_error(threads: &[Thread], all: &Moments) -> Option<(f64, u64)> {
-    let mut seconds: BTreeMap<u64, Moments> = BTreeMap::new();
-    for second in threads.iter().flat_map(|thread| &thread.seconds) {
-        seconds.entry(second.from_ns / SECOND_NS).or_default().merge(&second.totals.wake);
-    }
-    // The last second is seldom whole.
-    let most = seconds.values().map(Moments::count).max()?;
-    let whole = seconds.values().filter(|second| second.count() >= most / 2);
-    let means: Vec<f64> = whole.filter_map(Moments::mean).collect();
-    if means.len() < BLOCKS_MIN {
-        return None;
-    }
-    let count = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / count;
-    let of = dependence::long_run_of(means.iter().map(|m| m - mean).collect(), ONE_SIDED)?;
-    if of.times < TIMES_MIN {
-        return None;
-    }
-    let error = of.variance.sqrt() / count;
-    let sd = all.sd()?;
-    let worth = if error > 0.0 { (sd / error).powi(2) } else { f64::INFINITY };
-    // A float beyond 64 bits becomes the largest number.
-    Some((error, (worth as u64).clamp(1, all.count())))
-}
-
-fn extremal_of(thread: &Thread, period_ns: u64) -> Option<Extremal> {
-    let level_ns = thread.top.iter().map(|sample| sample.latency_ns).min()?;
-    let mut times: Vec<u64> =
-        thread.top.iter().map(|sample| sample.due_ns / period_ns.max(1)).collect();
-    times.sort_unstable();
-    let of = times.len() as u64;
-    (of >= 2).then(|| Extremal {
-        cpu: thread.info.cpu,
-        level_ns,
-        of,
-        clusters: dependence::clusters(times.iter().copied(), 1),
-        runs: dependence::runs(&times, GAP_PERIODS).unwrap_or(1.0),
-        intervals: dependence::intervals(&times),
-    })
 }
 
 /// P² of the samples as far as the record has them: second by second, each in the middle of its
@@ -384,16 +302,13 @@ mod tests {
             found.iter().map(|of| (of.cpu, of.n)).collect::<Vec<_>>(),
             [(None, 120_000), (Some(0), 60_000), (Some(1), 60_000)]
         );
-        let [all, zero, one] = &found[..] else { panic!("{found:?}") };
+        let [_, zero, _] = &found[..] else { panic!("{found:?}") };
         let shape = zero.shape.expect("a shape");
         assert!(shape.g1 > 10.0 && shape.kurtosis > 100.0 && !shape.is_estimate);
         assert!(shape.kurtosis < zero.kurtosis_max.expect("a bound"));
-        assert!(zero.mean_n_eff.expect("worth") < 6000, "one stall: {zero:?}");
-        assert_eq!(all.extremal.map(|of| of.cpu), zero.extremal.map(|of| of.cpu));
-        assert!(zero.mean_error_ns.expect("an error") > one.mean_error_ns.expect("an error"));
         let alone = of_run(&testing::run(BudgetClass::Soft, 1, 2, &[]));
         let [alone] = &alone[..] else { panic!("{alone:?}") };
-        assert_eq!((alone.cpu, alone.mean_error_ns, alone.n), (None, None, 2000));
+        assert_eq!((alone.cpu, alone.n), (None, 2000));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 pub mod causes;
 pub mod compare;
 pub mod distribution;
+mod late;
 pub mod locks;
 pub mod moving;
 pub mod plan;
@@ -12,7 +13,6 @@ pub mod rules;
 mod share;
 pub mod spikes;
 pub mod structure;
-pub mod tail;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod verdict;

@@ -10,23 +10,19 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Histogram, Layout, Totals,
+    evidence::PARTS,
     moving::Lengths,
-    quantile::{self, Q, Quantile},
-    tail::Holdout,
+    quantile::{Q, Quantile},
 };
 
 use crate::causes::Spikes;
 use crate::distribution::{Averages, Distribution};
 use crate::moving::{Moving, RunSurroundings};
-use crate::share::SecondBlocks;
 use crate::weakness::Reference;
-use crate::{
-    Finding, Integrity, Intent, Verdict, checks, distribution, share, tail, units, verdict,
-    weakness,
-};
+use crate::{Finding, Integrity, Intent, Verdict, checks, distribution, units, verdict, weakness};
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
-pub const SCHEMA: &str = "rtproof/report/1";
+pub const SCHEMA: &str = "rtproof/report/2";
 
 const TOP_SHOWN: usize = 20;
 
@@ -65,8 +61,8 @@ pub struct Report {
     #[serde(default)]
     #[serde(rename = "beside")]
     pub surroundings: RunSurroundings,
-    /// Moments up to kurtosis, P² estimates, what the samples are worth: all together first, then
-    /// each CPU where there are several.
+    /// Moments up to kurtosis, P² estimates: all together first, then each CPU where there are
+    /// several.
     #[serde(default)]
     pub distribution: Vec<Distribution>,
     /// Cumulative and moving averages.
@@ -75,9 +71,6 @@ pub struct Report {
     /// Moving mean, deviation, shape and percentiles, beside the cumulative ones.
     #[serde(default)]
     pub moving: Moving,
-    /// The tail of the first half put to the test by the second; null: too few groups.
-    #[serde(default)]
-    pub holdout: Option<Holdout>,
     /// Rank of the run among reference machines; empty: none were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reference: Vec<Reference>,
@@ -124,8 +117,6 @@ pub struct Measured {
     pub wake: Vec<Quantile>,
     /// Quantiles of the deadline view.
     pub deadline: Vec<Quantile>,
-    /// What the wake-ups are worth in independent ones.
-    pub n_eff: u64,
 }
 
 impl Measured {
@@ -210,7 +201,7 @@ impl Report {
             ),
             cost: run.cost,
             all: all(run),
-            cpus: run.threads.iter().map(|thread| cpu(run, thread)).collect(),
+            cpus: run.threads.iter().map(cpu).collect(),
             phases: phases(run),
             loads: run.loads.clone(),
             top: top(run),
@@ -222,7 +213,6 @@ impl Report {
             averages: Averages::of(run),
             // The default lengths fit every run.
             moving: Moving::of(run, Lengths::default()).unwrap_or_default(),
-            holdout: tail::holdout(run),
             reference: Vec::new(),
         }
     }
@@ -277,34 +267,29 @@ struct Counted<'a> {
     totals: &'a Totals,
     wake: &'a Histogram,
     missed: &'a Histogram,
-    n_eff: u64,
-    /// The seconds, for what the wake-ups are worth at each quantile.
-    blocks: &'a SecondBlocks<'a>,
+    /// Tenths of its time, for the ranges of quantiles.
+    tenths: Tenths,
 }
 
 impl Counted<'_> {
-    fn report(&self, confidence_ppm: u32) -> Measured {
-        let confidence = f64::from(confidence_ppm) / 1e6;
+    fn report(&self) -> Measured {
         let n = self.totals.accounted();
         let max_ns = self.totals.wake.max().unwrap_or(u64::MAX);
         let mut deadline = self.wake.clone();
         deadline.merge(self.missed);
-        let quantiles = |histogram: &Histogram, missed: bool| {
-            // Every quantile is shown up to the first above which n carries none.
-            let values = Q::REPORT.map(|q| (q, histogram.value_at_rank(q.rank(histogram.total()))));
-            let mut worth = self.blocks.n_eff(&values, missed, confidence).into_iter();
+        let quantiles = |histogram: &Histogram, tenths: &[Histogram]| {
+            // An edge of a bucket may lie above the largest value, which is exact.
+            let largest = |ns: u64| ns.min(max_ns);
             let all = Q::REPORT.map(|q| {
-                // An edge of a bucket may lie above the largest value, which is exact.
-                let largest = |ns: Option<u64>| ns.map(|ns| ns.min(max_ns));
-                let Quantile { value_ns, low_ns, high_ns, .. } =
-                    quantile::of(histogram, q, confidence, worth.next().flatten());
+                let range = q.range_over(tenths);
                 Quantile {
                     q,
-                    value_ns: largest(value_ns),
-                    low_ns: largest(low_ns),
-                    high_ns: largest(high_ns),
+                    value_ns: q.value_of(histogram).map(largest),
+                    tenths_low_ns: range.map(|(low, _)| low),
+                    tenths_high_ns: range.map(|(_, high)| largest(high)),
                 }
             });
+            // Every quantile is shown up to the first above which n carries none.
             let carried = all.iter().rposition(|q| q.value_ns.is_some()).map_or(0, |at| at + 1);
             all[..(carried + 1).min(all.len())].to_vec()
         };
@@ -319,27 +304,59 @@ impl Counted<'_> {
             mean_ns: self.totals.wake.mean(),
             sd_ns: self.totals.wake.sd(),
             deadline_mean_ns: (n > 0).then(|| sum_ns as f64 / n as f64),
-            wake: quantiles(self.wake, false),
-            deadline: quantiles(&deadline, true),
-            n_eff: self.n_eff,
+            wake: quantiles(self.wake, &self.tenths.wake),
+            deadline: quantiles(&deadline, &self.tenths.deadline),
         }
     }
 }
 
-fn cpu(run: &Run, thread: &Thread) -> CpuReport {
+/// The wake-ups of ten equal parts of a time, measured and due; empty where rows are too long for
+/// it.
+#[derive(Default)]
+struct Tenths {
+    wake: Vec<Histogram>,
+    deadline: Vec<Histogram>,
+}
+
+impl Tenths {
+    fn of(threads: &[Thread], from_ns: u64, to_ns: u64) -> Self {
+        let rows = || {
+            let all = threads.iter().flat_map(|thread| &thread.seconds);
+            all.filter(|row| (from_ns..to_ns).contains(&row.from_ns))
+        };
+        let Some(end_ns) = rows().map(|row| row.to_ns).max() else { return Self::default() };
+        let part_ns = (end_ns - from_ns).div_ceil(PARTS as u64).max(1);
+        // The last rows may be longer: collecting was delayed.
+        let long = rows().filter(|row| row.to_ns - row.from_ns > part_ns).count();
+        if long * 20 > rows().count() {
+            return Self::default();
+        }
+        let empty = || vec![Histogram::new(Layout::COARSE); PARTS];
+        let mut tenths = Self { wake: empty(), deadline: empty() };
+        for row in rows() {
+            let middle_ns = u64::midpoint(row.from_ns, row.to_ns) - from_ns;
+            let at = ((middle_ns / part_ns) as usize).min(PARTS - 1);
+            // A bucket outside the grid was refused when the record was read.
+            for &(bucket, n) in &row.wake {
+                let _ = tenths.wake[at].add_bucket(usize::from(bucket), n);
+            }
+            for &(bucket, n) in row.wake.iter().chain(&row.missed) {
+                let _ = tenths.deadline[at].add_bucket(usize::from(bucket), n);
+            }
+        }
+        tenths
+    }
+}
+
+fn cpu(thread: &Thread) -> CpuReport {
     let counted = Counted {
         scheduled: scheduled(thread),
         totals: &thread.totals,
         wake: &thread.wake,
         missed: &thread.missed,
-        n_eff: share::n_eff(run, thread),
-        blocks: &SecondBlocks::of(std::slice::from_ref(thread), 0, u64::MAX),
+        tenths: Tenths::of(std::slice::from_ref(thread), 0, u64::MAX),
     };
-    CpuReport {
-        thread: thread.info.clone(),
-        end: thread.end.clone(),
-        measured: counted.report(run.options.requirement.confidence_ppm),
-    }
+    CpuReport { thread: thread.info.clone(), end: thread.end.clone(), measured: counted.report() }
 }
 
 fn scheduled(thread: &Thread) -> u64 {
@@ -360,10 +377,9 @@ fn all(run: &Run) -> Measured {
         totals: &totals,
         wake: &wake,
         missed: &missed,
-        n_eff: run.threads.iter().map(|thread| share::n_eff(run, thread)).sum(),
-        blocks: &SecondBlocks::of(&run.threads, 0, u64::MAX),
+        tenths: Tenths::of(&run.threads, 0, u64::MAX),
     };
-    counted.report(run.options.requirement.confidence_ppm)
+    counted.report()
 }
 
 fn phases(run: &Run) -> Vec<PhaseReport> {
@@ -374,13 +390,10 @@ fn phase_report(run: &Run, phase: &rtproof_record::run::Phase) -> PhaseReport {
     let mut totals = Totals::default();
     let mut wake = Histogram::new(Layout::COARSE);
     let mut missed = Histogram::new(Layout::COARSE);
-    let mut n_eff = 0;
     for thread in &run.threads {
-        let share = share::extremal_index(run, thread);
         let inside = |at_ns: u64| (phase.from_ns..phase.to_ns).contains(&at_ns);
         for second in thread.seconds.iter().filter(|second| inside(second.from_ns)) {
             totals.merge(&second.totals);
-            n_eff += (second.totals.accounted() as f64 * share) as u64;
             for (histogram, buckets) in [(&mut wake, &second.wake), (&mut missed, &second.missed)] {
                 for &(bucket, n) in buckets {
                     // A bucket outside the grid was refused when the record was read.
@@ -395,14 +408,13 @@ fn phase_report(run: &Run, phase: &rtproof_record::run::Phase) -> PhaseReport {
         totals: &totals,
         wake: &wake,
         missed: &missed,
-        n_eff,
-        blocks: &SecondBlocks::of(&run.threads, phase.from_ns, phase.to_ns),
+        tenths: Tenths::of(&run.threads, phase.from_ns, phase.to_ns),
     };
     PhaseReport {
         name: phase.name.clone(),
         from_ns: phase.from_ns,
         to_ns: phase.to_ns,
-        measured: counted.report(run.options.requirement.confidence_ppm),
+        measured: counted.report(),
     }
 }
 

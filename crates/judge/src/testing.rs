@@ -1,6 +1,6 @@
 //! Runs made for tests: what a run of some seconds with some late wake-ups looks like.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_record::{
@@ -9,7 +9,7 @@ use rtproof_record::{
         Cost, EndReason, Meta, Phase, RecordedLoad, RunEnd, Second, Thread, ThreadEnd, ThreadInfo,
     },
 };
-use rtproof_stats::{Histogram, Layout, TopSamples, Totals};
+use rtproof_stats::{Histogram, Layout, Moments, TopSamples, Totals};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -83,6 +83,65 @@ pub fn run_of(
     }
 }
 
+/// A run at 1 ms under load `cpu` with a budget of 100 µs, from the number of late wake-ups of each
+/// second of each CPU, of 1000: rows alone, as fast as they are few.
+pub fn of_rows(class: BudgetClass, cpus: &[Vec<u64>]) -> Run {
+    static OF_THOUSAND: LazyLock<Vec<Moments>> = LazyLock::new(|| {
+        let of = |late: u64| {
+            let mut wake = Moments::default();
+            for i in 0..1000 {
+                wake.push(if i < late { LATE_NS } else { ON_TIME_NS });
+            }
+            wake
+        };
+        (0..=1000).map(of).collect()
+    });
+    let seconds = cpus.iter().map(Vec::len).max().unwrap_or(0) as u64;
+    let mut run = run_of(class, cpus.len() as u32, 0, |_, _| 0);
+    run.options = options(class, cpus.len() as u32, seconds);
+    for (thread, rows) in run.threads.iter_mut().zip(cpus) {
+        thread.seconds = (0..)
+            .zip(rows)
+            .map(|(s, &late)| Second {
+                from_ns: s * SECOND_NS,
+                to_ns: (s + 1) * SECOND_NS,
+                max_at_ns: s * SECOND_NS,
+                wake: [(ON_TIME_NS, 1000 - late), (LATE_NS, late)]
+                    .into_iter()
+                    .filter(|&(_, n)| n > 0)
+                    .map(|(ns, n)| (Layout::COARSE.index(ns) as u16, n))
+                    .collect(),
+                missed: Vec::new(),
+                intervals: Moments::default(),
+                totals: Totals {
+                    wake: OF_THOUSAND[late as usize].clone(),
+                    late_sampled: late,
+                    late_clusters: u64::from(late > 0),
+                    ..Totals::default()
+                },
+            })
+            .collect();
+        for row in &thread.seconds {
+            thread.totals.merge(&row.totals);
+        }
+        for (ns, n) in
+            [(ON_TIME_NS, 1000 * seconds - thread.totals.late()), (LATE_NS, thread.totals.late())]
+        {
+            // A bucket of the grid.
+            let _ = thread.wake.add_bucket(Layout::FINE.index(ns), n);
+        }
+        if let Some(end) = &mut thread.end {
+            end.scheduled = thread.totals.accounted();
+        }
+    }
+    run.loads[0].to_ns = seconds * SECOND_NS;
+    run
+}
+
+const ON_TIME_NS: u64 = 5000;
+
+const LATE_NS: u64 = 200_000;
+
 fn options(class: BudgetClass, cpus: u32, seconds: u64) -> Options {
     let all = CpuList::new(0..cpus);
     Options {
@@ -111,6 +170,7 @@ fn options(class: BudgetClass, cpus: u32, seconds: u64) -> Options {
             class,
             confidence_ppm: 950_000,
             rate_per_1000h: 125,
+            episode_ns: None,
         },
     }
 }
@@ -143,7 +203,7 @@ fn thread(cpu: u32, seconds: u64, latency_at: &mut dyn FnMut(u64) -> u64) -> Thr
             max_at_ns,
             wake: coarse.buckets().map(|(b, n)| (b as u16, n)).collect(),
             missed: Vec::new(),
-            intervals: rtproof_stats::Moments::default(),
+            intervals: Moments::default(),
             totals: second.clone(),
         });
         totals.merge(&second);

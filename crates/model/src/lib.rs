@@ -14,6 +14,4 @@ pub use spikes::{
     Spikes, Structure, StructureMoment,
 };
 pub use trial::Observation;
-pub use verdict::{
-    Basis, Extrapolation, Integrity, Projection, Verdict, VerdictAnswer, WorstLatency,
-};
+pub use verdict::{Basis, Integrity, Verdict, VerdictAnswer, WorstLatency};

@@ -3,12 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use rtproof_stats::{
-    dependence::Dispersion,
-    samples,
-    tail::{ReturnLevel, Tail},
-};
-
 /// Answer of a verdict: whether the measurement meets the requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -44,10 +38,6 @@ pub struct Verdict {
     pub reasons: Vec<String>,
     /// What the numbers rest on.
     pub basis: Basis,
-    /// How far the tail may be followed; `None`: not requested (another class, no budget), or
-    /// the report is older.
-    #[serde(default)]
-    pub tail: Option<Extrapolation>,
 }
 
 /// The numbers under a verdict.
@@ -59,55 +49,73 @@ pub struct Basis {
     pub missed: u64,
     /// Later than the budget, measured or missed.
     pub late: u64,
-    /// Groups of late wake-ups, CPU by CPU.
-    pub late_clusters: u64,
-    /// What the measured wake-ups are worth in independent ones.
-    pub n_eff: u64,
     pub worst: Option<WorstLatency>,
-    /// Upper bound on the share of late wake-ups at the confidence, worst CPU; `None`: less than a
-    /// minute under load, or latencies depend on each other for too long.
-    pub late_share_upper: Option<f64>,
-    /// Upper bound on the rate of late groups per hour at the confidence, if they come at a steady
-    /// rate. It holds whenever one looks (sequential design).
-    pub late_rate_upper_per_hour: Option<f64>,
-    /// Lower bound, likewise; of groups that come in episodes, with what those are worth.
-    #[serde(default)]
-    pub late_rate_lower_per_hour: Option<f64>,
-    /// Groups of late wake-ups on whatever CPU; `None`: no budget, or the report is older.
-    #[serde(default)]
-    pub late_groups: Option<LateGroups>,
     /// Time measured under the load, nanoseconds.
     pub exposure_ns: u64,
     /// How much longer the measurement must be, at least; of class 95 an estimate, if it goes on
     /// like this. `None` where more time does not help.
     pub further_ns: Option<u64>,
+    /// Late seconds and the episodes that they make; `None`: no budget, or the record is older.
+    #[serde(default)]
+    pub late_seconds: Option<LateSeconds>,
+    /// How the late share held over the run, of the CPU that is worst off; `None`: no budget, or
+    /// nothing was due under load.
+    #[serde(default)]
+    pub held: Option<HeldShare>,
+    /// What budget the run would have proven, the most frequent rate first.
+    #[serde(default)]
+    pub levels: Vec<Level>,
 }
 
-/// Groups of late wake-ups, less than ten on-time periods apart, on whatever CPU.
+/// Seconds (periods, where these are longer) in which a wake-up was late on any CPU, and the
+/// episodes that they make: one takes in all late seconds less than `episode_ns` after its
+/// beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LateGroups {
-    /// How many; CPU by CPU where not every late wake-up's moment was kept.
-    pub count: u64,
-    /// How many there are at least: those of one CPU where the moments were not kept.
-    pub at_least: u64,
-    /// Late wake-ups in the largest one; `None`: there is none, or the moments were not kept.
-    pub largest: Option<u64>,
-    /// Late wake-ups in a group, on average.
-    pub mean: Option<f64>,
-    /// Whether they come at a steady rate under the load; `None`: fewer than two.
-    pub dispersion: Option<Dispersion>,
+pub struct LateSeconds {
+    /// At most: where rows hold minutes, each late wake-up may be a second of its own.
+    pub seconds: u64,
+    /// Where rows hold minutes, one for each that is late.
+    pub seconds_least: u64,
+    /// All seconds of the run, late or not.
+    pub of: u64,
+    /// At most, for the rate that was asked for.
+    pub episodes: u64,
+    /// Longest that an episode may last: a quarter of the time between two at the rate.
+    pub episode_ns: u64,
+    /// Lowest rate of episodes that the run shows at the confidence, per hour; `None`: none.
+    pub proven_per_hour: Option<f64>,
 }
 
-impl LateGroups {
-    /// p of [`Dispersion`] up to which groups count as episodes.
-    const EPISODES: f64 = 0.05;
-    /// Fewest groups of which a test would see most episodes.
-    pub const TESTED_MIN: u64 = 5;
+/// How the share of late wake-ups of a CPU held over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldShare {
+    pub cpu: u32,
+    pub late: u64,
+    pub of: u64,
+    /// Largest share of late wake-ups in a tenth of the run, of any CPU.
+    pub worst_tenth: f64,
+    /// Where that tenth begins, nanoseconds after the first wake-up.
+    pub worst_tenth_from_ns: u64,
+    pub worst_tenth_to_ns: u64,
+    /// Blocks that the run was cut into, and the length of one.
+    pub blocks: u64,
+    pub block_ns: u64,
+    /// How much more tenths differ than such blocks explain; above 1.88: stretches of late wake-ups
+    /// are too long for this run.
+    pub memory_ratio: f64,
+    /// Stretches of late wake-ups for which class 95 holds.
+    pub holds_for_ns: u64,
+}
 
-    /// How they differ from a steady rate, if they do.
-    pub fn episodes(&self) -> Option<Dispersion> {
-        self.dispersion.filter(|dispersion| dispersion.p <= Self::EPISODES)
-    }
+/// A level of latency that is exceeded less often than a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Late episodes per hour.
+    pub per_hour: f64,
+    /// The lowest level shown; `None`: the run is too short for the rate.
+    pub level_ns: Option<u64>,
+    /// Time under load that the rate takes at least, nanoseconds.
+    pub takes_ns: u64,
 }
 
 /// The largest latency of a run.
@@ -135,121 +143,4 @@ pub enum Integrity {
         /// What does not match.
         why: String,
     },
-}
-
-/// The tail of a run, followed as far as it may be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Extrapolation {
-    /// Time measured, as the verdict counts it.
-    pub exposure_ns: u64,
-    /// Number of groups of wake-ups used.
-    pub clusters: u64,
-    /// Above it no group is missing.
-    pub complete_ns: u64,
-    /// The time in which one late group is allowed, by the requested rate: the verdict's level.
-    #[serde(rename = "asked")]
-    pub requested: Projection,
-    /// An hour of operation.
-    pub hour: Projection,
-    pub day: Projection,
-    /// A year of 365.25 days.
-    pub year: Projection,
-    /// Under which condition the levels hold.
-    #[serde(default)]
-    pub condition: String,
-}
-
-/// A time of operation, and the level exceeded once in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Projection {
-    /// The time of operation.
-    pub target_ns: u64,
-    /// Level, or the rules that forbid one.
-    pub tail: Tail,
-}
-
-impl Extrapolation {
-    /// Under which condition a level holds: a mechanism with fewer than about three events in the
-    /// run can be unseen (5 %), and no fit shows it.
-    pub const CONDITION: &str = "if nothing comes less often than three times in such a run";
-
-    /// Sentence for a verdict, and whether the requested level may be over the budget. `counted`
-    /// says what holds without a level.
-    pub fn sentence(&self, budget_ns: u64, counted: &str) -> (String, bool) {
-        match &self.requested.tail {
-            Tail::Refused { rules } => {
-                let why: Vec<String> = rules
-                    .iter()
-                    .map(|rule| format!("{} (rule {})", rule.text(), rule.number()))
-                    .collect();
-                (format!("The tail is not extrapolated, {counted}: {}.", why.join("; ")), false)
-            }
-            Tail::Level(level) => self.level_sentence(level, budget_ns),
-        }
-    }
-
-    fn level_sentence(&self, level: &ReturnLevel, budget_ns: u64) -> (String, bool) {
-        let is_over = level.high_ns >= budget_ns as f64;
-        let over = match (is_over, level.is_exploratory) {
-            (_, true) => "of too few groups to count".into(),
-            (true, _) => format!("not surely below {}", samples::ns(budget_ns)),
-            (false, _) => format!("below {}", samples::ns(budget_ns)),
-        };
-        let text = format!(
-            "The tail, followed to {}, comes to {}, at most {} at 99 % confidence {}: {over} ({} \
-             groups over {}).",
-            samples::duration(self.requested.target_ns),
-            samples::ns(level.level_ns as u64),
-            samples::ns(level.high_ns.ceil() as u64),
-            Self::CONDITION,
-            samples::grouped(level.clusters),
-            samples::ns(level.threshold_ns),
-        );
-        (text, is_over && !level.is_exploratory)
-    }
-
-    /// The levels in a line, where there is any: `Once in an hour of operation 42 µs, ...`.
-    pub fn levels_text(&self) -> Option<String> {
-        let rows = self.rows();
-        rows.iter().find(|(_, ahead)| ahead.level().is_some())?;
-        let texts: Vec<String> =
-            rows.iter().map(|(time, ahead)| format!("{time} {}", ahead.text())).collect();
-        let condition = Self::CONDITION;
-        Some(format!("Exceeded once in a time of operation, {condition}: {}.", texts.join("; ")))
-    }
-
-    /// What is shown: time of operation in words, and level or rules.
-    pub fn rows(&self) -> [(&'static str, &Projection); 3] {
-        [("hour", &self.hour), ("day", &self.day), ("year", &self.year)]
-    }
-}
-
-impl Projection {
-    /// The level, where there is one.
-    pub const fn level(&self) -> Option<&ReturnLevel> {
-        match &self.tail {
-            Tail::Level(level) => Some(level),
-            Tail::Refused { .. } => None,
-        }
-    }
-
-    /// The level with its upper end, or the rules by number: `48.4 µs, at most 61.2 µs`.
-    pub fn text(&self) -> String {
-        match &self.tail {
-            Tail::Level(level) => {
-                let few = if level.is_exploratory { ", exploratory" } else { "" };
-                format!(
-                    "{}, at most {}{few}",
-                    samples::ns(level.level_ns as u64),
-                    samples::ns(level.high_ns.ceil() as u64)
-                )
-            }
-            Tail::Refused { rules } => {
-                let numbers: Vec<String> =
-                    rules.iter().map(|rule| rule.number().to_string()).collect();
-                let noun = if numbers.len() == 1 { "rule" } else { "rules" };
-                format!("refused by {noun} {}", numbers.join(", "))
-            }
-        }
-    }
 }

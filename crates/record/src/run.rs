@@ -413,9 +413,13 @@ pub struct Requirement {
     pub class: BudgetClass,
     /// Confidence in parts per million: 950 000 is 95 %.
     pub confidence_ppm: u32,
-    /// For class 100: groups of late wake-ups are to be fewer than this many per 1000 hours, at the
+    /// For class 100: late episodes are to be fewer than this many per 1000 hours, at the
     /// confidence.
     pub rate_per_1000h: u64,
+    /// For class 95: longest stretches of late wake-ups to allow for; `None`: as long as the run
+    /// can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub episode_ns: Option<u64>,
 }
 
 /// Class of a requirement, as the field names them.

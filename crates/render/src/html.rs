@@ -340,18 +340,16 @@ pub(crate) fn quantile_cell(quantile: Option<&Quantile>) -> Markup {
     html! {
         td.num {
             (units::us_column(value_ns))
-            small.interval { (interval(quantile)) }
+            small.interval { (range(quantile)) }
         }
     }
 }
 
-/// The interval of a quantile, in microseconds.
-pub(crate) fn interval(quantile: &Quantile) -> String {
-    match (quantile.low_ns, quantile.high_ns) {
+/// The range of a quantile over the tenths of the run, in microseconds.
+pub(crate) fn range(quantile: &Quantile) -> String {
+    match (quantile.tenths_low_ns, quantile.tenths_high_ns) {
         (Some(low), Some(high)) => format!("{}…{}", units::us_column(low), units::us_column(high)),
-        (Some(low), None) => format!("{}…?", units::us_column(low)),
-        (None, Some(high)) => format!("?…{}", units::us_column(high)),
-        (None, None) => "no interval".into(),
+        _ => "no range".into(),
     }
 }
 

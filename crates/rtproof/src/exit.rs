@@ -259,3 +259,91 @@ fn glyphs() -> Glyphs {
         _ => Glyphs::BLOCKS,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rtproof_judge::{VerdictAnswer, testing, verdict};
+    use rtproof_record::{BudgetClass, Opened, SealState, run::Run};
+    use rtproof_render::page::{self, Glyphs};
+    use rtproof_stats::binomial::Random;
+
+    use super::*;
+
+    /// A run with some late seconds, some of which weaken it.
+    fn random_run(random: &mut Random) -> Run {
+        let seconds = 1 + random.below(300);
+        let often = random.unit().powi(4);
+        let mut row = |_| if random.unit() < often { 1 + random.below(1000) } else { 0 };
+        let cpus: Vec<Vec<u64>> = (0..2).map(|_| (0..seconds).map(&mut row).collect()).collect();
+        let classes =
+            [BudgetClass::NinetyFive, BudgetClass::Hundred, BudgetClass::Safe, BudgetClass::Soft];
+        let mut run = testing::of_rows(classes[random.below(4) as usize], &cpus);
+        run.options.requirement.rate_per_1000h =
+            [125, 60_000, 360_000, 9_000_000][random.below(4) as usize];
+        if random.below(10) == 0 {
+            run.options.requirement.budget_ns = None;
+        }
+        if random.below(6) == 0 {
+            run.facts_end = None;
+        }
+        run
+    }
+
+    /// Every form of the answer says the same.
+    #[test]
+    fn text_page_json_junit_and_exit_code_agree() {
+        let mut random = Random::new(37);
+        let mut seen = std::collections::BTreeMap::new();
+        // All but the verdict of a report takes long, and has no part in this.
+        let mut report = Report::new(&random_run(&mut random), &Integrity::Sealed);
+        for round in 0..1000 {
+            let run = random_run(&mut random);
+            report.verdict = verdict::judge(&run, &[], &Integrity::Sealed);
+            report.options = run.options.clone();
+            let answer = report.verdict.answer;
+            *seen.entry(answer.text()).or_insert(0) += 1;
+            let mut to = Terminal::new(100, Glyphs::ASCII);
+            page::verdict(&mut to, &report).expect("text");
+            let text = to.shown();
+            assert!(text.contains(answer.text()), "{text}");
+            let json = serde_json::to_value(&report).expect("JSON");
+            let is = serde_json::to_value(answer).expect("a word");
+            assert_eq!(json["verdict"]["answer"], is);
+            let code = match answer {
+                VerdictAnswer::Accepted | VerdictAnswer::NotJudged => ACCEPTED,
+                VerdictAnswer::Refused => REFUSED,
+                VerdictAnswer::NotProven => NOT_PROVEN,
+            };
+            assert_eq!(of_report(&report), code);
+            let opened = Opened {
+                run: run.clone(),
+                state: SealState::Sealed { digest: String::new() },
+                judgement: Some(rtproof_run::prove::engine::judgement(&report)),
+            };
+            let mut junit = Vec::new();
+            rtproof_record::export::export(&opened, "junit", None, &mut junit).expect("XML");
+            let junit = String::from_utf8(junit).expect("text");
+            let (failed, skipped) = (junit.contains("<failure"), junit.contains("<skipped"));
+            let want = match answer {
+                VerdictAnswer::Accepted => (false, false),
+                VerdictAnswer::Refused => (true, skipped),
+                _ => (false, true),
+            };
+            assert_eq!((failed, skipped), want, "{answer:?}: {junit}");
+            // A page takes a hundred times as long.
+            if round % 50 == 0 {
+                let page = page::render(&run, &report, &page::Extra { banner: None, next: None });
+                assert!(page.contains(&format!(
+                    "data-answer=\"{}\"",
+                    match answer {
+                        VerdictAnswer::Accepted => "accepted",
+                        VerdictAnswer::Refused => "refused",
+                        VerdictAnswer::NotProven => "not-proven",
+                        VerdictAnswer::NotJudged => "not-judged",
+                    }
+                )));
+            }
+        }
+        assert!(seen.len() == 4 && seen.values().all(|&n| n >= 20), "{seen:?}");
+    }
+}

@@ -84,6 +84,9 @@ fn requirement(wanted: &Requirement) -> String {
     if wanted.class == BudgetClass::Hundred && wanted.rate_per_1000h != RATE_USUAL {
         text += &format!(" --max-rate {}/h", wanted.rate_per_1000h as f64 / 1e3);
     }
+    if let Some(episode_ns) = wanted.episode_ns {
+        text += &format!(" --episode {}", format_args!("{}us", episode_ns.div_ceil(1000)));
+    }
     text
 }
 

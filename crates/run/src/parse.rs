@@ -199,6 +199,14 @@ pub fn confidence(text: &str) -> Result<u32, Invalid> {
     }
 }
 
+/// A stretch of late wake-ups.
+///
+/// # Errors
+/// See [`time`]; outside 1 ms to a day.
+pub fn episode(text: &str) -> Result<u64, Invalid> {
+    bounded(text, 1_000_000, 86_400_000_000_000, "a stretch of late wake-ups")
+}
+
 /// A rate, e.g. `12/h`, `1/day`, to events per 1000 hours.
 pub fn rate(text: &str) -> Result<u64, Invalid> {
     const HOW: &str = "write a count per time, e.g. 12/h, 1/day, 1/week, 1/year";

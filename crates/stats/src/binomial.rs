@@ -4,11 +4,6 @@
 
 // Clopper and Pearson, Biometrika 26 (1934): never below the stated confidence, at any sample size.
 
-/// P(X <= k) for X ~ Binomial(n, p).
-pub fn cdf(k: u64, n: u64, p: f64) -> f64 {
-    if k >= n { 1.0 } else { regularised((n - k) as f64, k as f64 + 1.0, 1.0 - p) }
-}
-
 /// P(X >= k) for X ~ Binomial(n, p), to full precision where it is small.
 pub fn tail(k: u64, n: u64, p: f64) -> f64 {
     match k {
@@ -29,34 +24,6 @@ pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
         return -f64::exp_m1((1.0 - confidence).ln() / n as f64);
     }
     bisect(|p| regularised(k as f64 + 1.0, (n - k) as f64, p), confidence)
-}
-
-/// One-sided lower bound, likewise. 0 when nothing was seen.
-pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
-    if k == 0 || n == 0 {
-        return 0.0;
-    }
-    if k >= n {
-        return ((1.0 - confidence).ln() / n as f64).exp();
-    }
-    bisect(|p| regularised(k as f64, (n - k) as f64 + 1.0, p), 1.0 - confidence)
-}
-
-/// Upper and lower bound, each one-sided, on a share seen in what is worth `n_eff` independent
-/// trials, which need be no whole number (Korn and Graubard, Survey Methodology 24, 1998).
-pub fn bounds_of_share(share: f64, n_eff: f64, confidence: f64) -> (f64, f64) {
-    let events = share * n_eff;
-    let upper = match n_eff - events {
-        rest if rest > 0.0 => bisect(|p| regularised(events + 1.0, rest, p), confidence),
-        _ => 1.0,
-    };
-    let lower = match events {
-        events if events > 0.0 => {
-            bisect(|p| regularised(events, n_eff - events + 1.0, p), 1.0 - confidence)
-        }
-        _ => 0.0,
-    };
-    (upper, lower)
 }
 
 /// One-sided upper bound on the mean of a Poisson count of which `k` events were seen:
@@ -365,23 +332,9 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_a_share_are_those_of_counts_where_it_is_one() {
-        let (upper, lower) = bounds_of_share(0.02, 1000.0, 0.95);
-        close(upper, upper_bound(20, 1000, 0.95), 1e-9);
-        close(lower, lower_bound(20, 1000, 0.95), 1e-9);
-        // scipy.stats.beta.ppf(0.95, 5.95, 160.05), and of (0.05, 4.95, 161.05).
-        let (upper, lower) = bounds_of_share(0.03, 165.0, 0.95);
-        close(upper, 0.062258490796, 1e-7);
-        close(lower, 0.011823583946, 1e-7);
-        assert_eq!(bounds_of_share(0.0, 60.0, 0.95).1, 0.0);
-        assert_eq!(bounds_of_share(1.0, 60.0, 0.95).0, 1.0);
-    }
-
-    #[test]
     fn tails() {
         close(tail(3, 4, 0.1), 4.0 * 0.001 * 0.9 + 0.0001, 1e-12);
         close(tail(20, 20, 0.001), 1e-60, 1e-9);
-        close(tail(7, 30, 0.2), 1.0 - cdf(6, 30, 0.2), 1e-12);
         assert_eq!((tail(0, 5, 0.1), tail(6, 5, 0.1)), (1.0, 0.0));
     }
 
@@ -427,16 +380,6 @@ mod tests {
                 a * (1.0 - 1.0 / (9.0 * a) + 1.644_853_627 / (3.0 * a.sqrt())).powi(3);
             close(poisson_upper(k, 0.95), approximate, 1e-5);
         }
-    }
-
-    #[test]
-    fn bounds_are_complementary() {
-        for (k, n) in [(1, 10), (5, 100), (50, 100), (99, 100), (7, 100_000)] {
-            let (low, high) = (lower_bound(k, n, 0.95), upper_bound(k, n, 0.95));
-            assert!(low < k as f64 / n as f64 && k as f64 / n as f64 <= high);
-            close(lower_bound(n - k, n, 0.95), 1.0 - high, 1e-9);
-        }
-        assert_eq!((lower_bound(0, 9, 0.95), upper_bound(0, 0, 0.95)), (0.0, 1.0));
     }
 }
 

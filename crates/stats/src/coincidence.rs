@@ -7,6 +7,21 @@
 
 use crate::binomial::{Random, poisson_cdf};
 
+/// On-time periods that separate two groups of late wake-ups.
+pub const GAP_PERIODS: u64 = 10;
+
+/// Starts of the groups among ascending times: groups are separated by more than the gap.
+pub fn starts(times_ns: impl IntoIterator<Item = u64>, gap_ns: u64) -> Vec<u64> {
+    let (mut starts, mut last) = (Vec::new(), None);
+    for time in times_ns {
+        if last.is_none_or(|last| time.saturating_sub(last) > gap_ns) {
+            starts.push(time);
+        }
+        last = Some(time);
+    }
+    starts
+}
+
 /// Most events of a list that are used; more are thinned evenly over the run.
 pub const EVENTS_MAX: usize = 4096;
 
@@ -272,5 +287,12 @@ mod tests {
         let many: Vec<u64> = (0..100_000).collect();
         let thinned = thin(&many, EVENTS_MAX);
         assert!(thinned.len() == EVENTS_MAX && thinned.is_sorted());
+    }
+
+    #[test]
+    fn groups_begin_after_a_gap() {
+        let ms = 1_000_000;
+        assert_eq!(starts([0, 10 * ms, 21 * ms, 21 * ms], 10 * ms), [0, 21 * ms]);
+        assert!(starts([], ms).is_empty());
     }
 }

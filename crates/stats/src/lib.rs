@@ -4,8 +4,7 @@
 pub mod binomial;
 pub mod change;
 pub mod coincidence;
-pub mod dependence;
-pub mod gpd;
+pub mod evidence;
 pub mod histogram;
 pub mod moments;
 pub mod moving;
@@ -17,8 +16,6 @@ pub mod quantile;
 mod reference;
 pub mod samples;
 pub mod screening;
-pub mod tail;
-pub mod threshold;
 
 pub use histogram::{Bin, Bins, BinsError, Histogram, Layout, SlotCounts};
 pub use moments::{Moments, Totals};

@@ -1,15 +1,12 @@
-//! Quantiles with their order-statistics intervals, from a histogram.
+//! Quantiles of a histogram, and their range over the tenths of a run.
 //!
 //! Convention, printed with every report: the q-quantile is the value of rank ceil(q n), shown as
-//! the upper edge of its bucket. The interval [x_r, x_s] covers the true quantile with at least the
-//! stated confidence for independent samples, whatever the distribution (David and Nagaraja, Order
-//! Statistics, section 7.1).
+//! the upper edge of its bucket.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::binomial::cdf;
-use crate::{Bins, Histogram};
+use crate::Histogram;
 
 /// A quantile as a fraction with an exact complement: q = 1 - `above`/`of`.
 #[derive(
@@ -70,90 +67,46 @@ impl Q {
     }
 }
 
-/// A quantile with its interval.
+/// A quantile, and its range over the tenths of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
     pub q: Q,
     /// The value, upper edge of its bucket; `None` with fewer than 1/(1-q) samples, or 1/q of a
     /// quantile below the median.
     pub value_ns: Option<u64>,
-    /// Lower end of the interval, lower edge of the bucket of its order statistic; `None` when
-    /// there is none: too few samples, or their dependence lasts too long for the run.
-    pub low_ns: Option<u64>,
-    /// Upper end, upper edge of its bucket; `None`: the samples give no finite upper bound, or
-    /// there is no interval.
-    pub high_ns: Option<u64>,
+    /// Of the tenth of the run in which it is lowest: lower edge of a bucket 3 % wide. A fact, and
+    /// no confidence: no interval of one run covers what comes in stretches as long as it. `None`:
+    /// ten samples beyond the quantile are not in each tenth.
+    #[serde(default)]
+    pub tenths_low_ns: Option<u64>,
+    /// Of the one in which it is highest, upper edge.
+    #[serde(default)]
+    pub tenths_high_ns: Option<u64>,
 }
 
-/// Ranks r and s (1-based) of a two-sided interval for the q-quantile: the largest r with
-/// P(B <= r-1) <= alpha/2 and the smallest s with P(B <= s-1) >= 1 - alpha/2, B ~ Binomial(n, q).
-/// `None` where no rank will do.
-pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
-    if n == 0 {
-        return (None, None);
-    }
-    let tail = (1.0 - confidence) / 2.0;
-    // Smallest k in 0..=n with cdf(k) > tail; then r = k (cdf(r - 1) <= tail).
-    let first = |above: &dyn Fn(f64) -> bool| {
-        let (mut low, mut high) = (0, n);
-        while low < high {
-            let mid = low + (high - low) / 2;
-            if above(cdf(mid, n, q)) { high = mid } else { low = mid + 1 }
-        }
-        low
-    };
-    let r = first(&|p| p > tail);
-    let s = first(&|p| p >= 1.0 - tail) + 1;
-    ((r > 0).then_some(r), (s <= n).then_some(s))
-}
+/// Samples beyond a quantile that each tenth holds, at least, where its range is shown.
+const BEYOND_MIN: u64 = 10;
 
-impl Bins {
-    /// The order-statistics interval of the p-quantile, nanoseconds, from the lower edge of one
-    /// cell to the upper edge of another. `None` on the right: no finite upper bound at this
-    /// number. Values are taken for independent; see [`Bins::interval_of`].
-    pub fn interval(&self, p: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
-        self.interval_of(p, confidence, self.total())
+impl Q {
+    /// Value of a histogram, upper edge of its bucket; `None`: too few samples.
+    pub fn value_of(self, histogram: &Histogram) -> Option<u64> {
+        let n = histogram.total();
+        self.is_carried_by(n).then(|| histogram.value_at_rank(self.rank(n))).flatten()
     }
 
-    /// The same, where the values are worth `n_eff` independent ones.
-    pub fn interval_of(&self, p: f64, confidence: f64, n_eff: u64) -> (Option<u64>, Option<u64>) {
-        let n_eff = n_eff.min(self.total());
-        let (r, s) = interval_ranks(n_eff, p, confidence);
-        // Ranks among n_eff stand for the same shares of all, rounded outwards.
-        let (n, eff) = (u128::from(self.total()), u128::from(n_eff.max(1)));
-        let at = |scaled: u128| {
-            let rank = u64::try_from(scaled).unwrap_or(self.total()).clamp(1, self.total().max(1));
-            self.at_rank(rank)
+    /// Lowest and highest value over the parts of a run, outer edges of buckets; `None`: one of
+    /// them holds too few samples.
+    pub fn range_over(self, parts: &[Histogram]) -> Option<(u64, u64)> {
+        let of = |part: &Histogram| {
+            let n = part.total();
+            let rank = self.rank(n);
+            let edges = part.lower_at_rank(rank).zip(part.value_at_rank(rank));
+            edges.filter(|_| self.is_carried_by(n / BEYOND_MIN))
         };
-        let low = r.and_then(|r| at(u128::from(r) * n / eff)).map(|bin| bin.low_ns);
-        let high = s.and_then(|s| at((u128::from(s) * n).div_ceil(eff))).map(|bin| bin.high_ns);
-        (low, high)
-    }
-}
-
-/// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
-/// the histogram is worth; the interval widens accordingly. `None`: that is not known, and there is
-/// no interval.
-pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: Option<u64>) -> Quantile {
-    let n = histogram.total();
-    let rank = q.rank(n);
-    let value_ns = q.is_carried_by(n).then(|| histogram.value_at_rank(rank)).flatten();
-    let none = Quantile { q, value_ns, low_ns: None, high_ns: None };
-    let (Some(n_eff), Some(_)) = (n_eff, value_ns) else {
-        return none;
-    };
-    let n_eff = n_eff.clamp(1, n.max(1));
-    let (r, s) = interval_ranks(n_eff, q.value(), confidence);
-    // Ranks among n_eff independent samples stand for the same fractions of the n recorded ones,
-    // rounded outwards; the interval holds the value itself.
-    let (n_wide, eff) = (u128::from(n), u128::from(n_eff));
-    let of_all = |scaled: u128| u64::try_from(scaled).unwrap_or(n).clamp(1, n);
-    let low = r.map(|r| of_all(u128::from(r) * n_wide / eff).min(rank));
-    let high = s.map(|s| of_all((u128::from(s) * n_wide).div_ceil(eff)).max(rank));
-    Quantile {
-        low_ns: low.and_then(|rank| histogram.lower_at_rank(rank)),
-        high_ns: high.and_then(|rank| histogram.value_at_rank(rank)),
-        ..none
+        parts.iter().map(of).reduce(|a, b| {
+            let ((low, high), (other_low, other_high)) = a.zip(b)?;
+            Some((low.min(other_low), high.max(other_high)))
+        })?
     }
 }
 
@@ -250,42 +203,6 @@ mod tests {
     use crate::Layout;
 
     #[test]
-    fn ranks_of_the_literature() {
-        let ranks = |n, q| interval_ranks(n, q, 0.95);
-        assert_eq!(ranks(100, 0.5), (Some(40), Some(61)));
-        assert_eq!(ranks(1000, 0.99), (Some(983), Some(997)));
-        assert_eq!(ranks(5000, 0.99), (Some(4936), Some(4964)));
-        assert_eq!(ranks(5000, 0.999), (Some(4990), Some(5000)));
-        assert_eq!(ranks(100_000, 0.9999), (Some(99_983), Some(99_997)));
-        assert_eq!(ranks(300, 0.99), (Some(293), None), "no finite upper bound");
-        assert_eq!(ranks(0, 0.99), (None, None));
-    }
-
-    #[test]
-    fn first_sample_sizes_with_a_finite_upper_bound() {
-        for (q, n) in [(0.99, 368), (0.999, 3688), (0.9999, 36_888), (0.99999, 368_888)] {
-            assert!(interval_ranks(n, q, 0.95).1.is_some(), "{q}");
-            assert!(interval_ranks(n - 2, q, 0.95).1.is_none(), "{q}");
-        }
-    }
-
-    #[test]
-    fn ranks_have_the_stated_coverage() {
-        for (n, q, covered) in [
-            (100, 0.5, 0.9648),
-            (1000, 0.99, 0.976_095),
-            (5000, 0.99, 0.953_74),
-            (5000, 0.999, 0.979_629),
-            (100_000, 0.9999, 0.975_393),
-        ] {
-            let (r, s) = interval_ranks(n, q, 0.95);
-            let (r, s) = r.zip(s).expect("ranks");
-            let got = cdf(s - 1, n, q) - cdf(r - 1, n, q);
-            assert!((got - covered).abs() < 1e-6 + covered * 6e-6, "{n} {q}: {got}");
-        }
-    }
-
-    #[test]
     fn names_and_ranks_are_exact() {
         let names: Vec<_> = Q::REPORT.iter().map(|q| q.name()).collect();
         assert_eq!(names[..7], ["p5", "p50", "p90", "p95", "p99", "p99.9", "p99.99"]);
@@ -303,28 +220,30 @@ mod tests {
     fn a_quantile_of_too_few_samples_is_none() {
         let mut h = Histogram::new(Layout::FINE);
         (1..=100).for_each(|v| h.record(v));
-        let p999 = of(&h, Q { above: 1, of: 1000 }, 0.95, Some(100));
-        assert_eq!((p999.value_ns, p999.high_ns), (None, None));
+        assert_eq!(Q::P99_9.value_of(&h), None);
         // 20 samples are the fewest of which one lies at or below p5, and one above p95.
         for (n, carried) in [(0, false), (19, false), (20, true), (u64::MAX, true)] {
             assert_eq!([Q::P5, Q::P95].map(|q| q.is_carried_by(n)), [carried; 2], "{n}");
         }
-        let p5 = of(&h, Q::P5, 0.95, Some(100));
-        assert_eq!((p5.value_ns, p5.low_ns), (Some(5), Some(1)));
-        let p50 = of(&h, Q::P50, 0.95, Some(100));
-        assert_eq!((p50.value_ns, p50.low_ns, p50.high_ns), (Some(50), Some(40), Some(61)));
-        // Of 1000 and more a bucket holds several values: the ends are its outer edges.
-        let mut wide = Histogram::new(Layout::FINE);
-        (10_000..10_100).for_each(|v| wide.record(v));
-        let p50 = of(&wide, Q::P50, 0.95, Some(100));
-        assert_eq!(
-            (p50.value_ns, p50.low_ns, p50.high_ns),
-            (Some(10_111), Some(9984), Some(10_111))
-        );
-        assert_eq!(of(&h, Q::P50, 0.95, None).low_ns, None, "no dependence known, no interval");
-        let p50 = of(&h, Q::P50, 0.95, Some(100));
-        let dependent = of(&h, Q::P50, 0.95, Some(25));
-        assert!(dependent.high_ns > p50.high_ns && dependent.low_ns < p50.low_ns);
+        assert_eq!([Q::P5, Q::P50].map(|q| q.value_of(&h)), [Some(5), Some(50)]);
+    }
+
+    #[test]
+    fn a_range_is_of_whole_parts() {
+        let part = |from: u64| {
+            let mut part = Histogram::new(Layout::COARSE);
+            (0..200).for_each(|i| part.record(from + i % 10));
+            part
+        };
+        let parts: Vec<Histogram> = (0..10).map(|i| part(5000 + 100 * (7 * i % 10))).collect();
+        let (low, high) = Q::P50.range_over(&parts).expect("a range");
+        assert!((4850..=5005).contains(&low) && (5905..=6100).contains(&high), "{low} {high}");
+        // Two samples lie above p99 in each.
+        assert_eq!((Q::P99.range_over(&parts), Q::P95.range_over(&parts).is_some()), (None, true));
+        assert!(Q::P5.range_over(&parts).is_some());
+        assert_eq!(Q::P50.range_over(&[]), None);
+        let with_empty = [part(9000), Histogram::new(Layout::COARSE)];
+        assert_eq!(Q::P50.range_over(&with_empty), None);
     }
 }
 

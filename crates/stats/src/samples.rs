@@ -14,7 +14,9 @@ use crate::{binomial, coincidence};
 // Here every event of the other lists is moved to any place of its own window of time: what lists
 // have in common over times longer than the window stays, and only what is closer counts
 // (interval jitter: Amarasingham, Harrison, Hatsopoulos and Geman, J. Neurophysiol. 107, 2012).
-// Of several windows the one that explains most decides.
+// Of several windows the one that explains most decides. What a timer tick starts on all CPUs
+// comes together, too, without one having to do with the other: the other lists are also shifted by
+// whole ticks, and the larger probability counts.
 
 /// Fewest places of a window.
 const PLACES_MIN: u64 = 5;
@@ -35,7 +37,7 @@ pub struct JitterOptions<'a> {
 }
 
 /// How often an event of the first list comes with one of each other list; lists are ascending.
-/// `None`: there is no other list, or one is empty.
+/// `None`: there is no other list, one is empty, or the samples leave no shift by whole ticks.
 pub fn together(lists: &[&[u64]], ask: &JitterOptions<'_>) -> Option<Coincidence> {
     let (first, others) = lists.split_first()?;
     if others.is_empty() || lists.iter().any(|list| list.is_empty()) {
@@ -57,7 +59,39 @@ pub fn together(lists: &[&[u64]], ask: &JitterOptions<'_>) -> Option<Coincidence
             .collect();
         Coincidence { hits, of: first.len() as u64, expected: mean(&null), p: chance(hits, &null) }
     });
-    by_width.max_by(|a, b| a.p.total_cmp(&b.p))
+    let by_ticks = {
+        let null = shifted(&first, &others, ask)?;
+        Coincidence { hits, of: first.len() as u64, expected: mean(&null), p: tail(hits, &null) }
+    };
+    by_width.chain([by_ticks]).max_by(|a, b| a.p.total_cmp(&b.p))
+}
+
+/// A multiple of the ticks of HZ 100, 250, 300 and 1000.
+const TICKS_NS: u64 = 20_000_000;
+
+/// Larger common multiples of ticks and sampling leave too few shifts.
+const SHIFT_MAX_NS: u64 = 200_000_000;
+
+/// What is slower than this may be common to all for a reason of its own.
+const SHIFTS_WITHIN_NS: u64 = 2_000_000_000;
+
+/// Counts with the other lists shifted by whole ticks, that lie on the grid of the samples; `None`:
+/// there are too few such shifts.
+fn shifted(first: &[u64], others: &[Vec<u64>], ask: &JitterOptions<'_>) -> Option<Vec<u64>> {
+    let step = ask.step_ns.max(1);
+    let by_ns = (1..=SHIFT_MAX_NS / TICKS_NS)
+        .map(|ticks| ticks * TICKS_NS)
+        .find(|by| by.is_multiple_of(step))?;
+    let count = |by: &dyn Fn(u64) -> Option<u64>| {
+        let moved: Vec<Vec<u64>> =
+            others.iter().map(|list| list.iter().filter_map(|&at| by(at)).collect()).collect();
+        coincidence::count(first, &moved, ask.window_ns)
+    };
+    let both = |turn: u64| {
+        let by = turn * by_ns;
+        [count(&|at| at.checked_add(by)), count(&|at| at.checked_sub(by))]
+    };
+    Some((1..=SHIFTS_WITHIN_NS / by_ns).flat_map(both).collect())
 }
 
 /// Every event at any place of its window; where windows begin is drawn, too.
@@ -178,16 +212,35 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// A rate per hour.
-pub fn per_hour(rate: f64) -> String {
-    match rate {
-        r if r >= 1.0 => format!("{}/h", grouped(r.ceil() as u64)),
-        r => format!("{}/h", trimmed_small(r)),
+/// A rate in the largest unit of time in which it is one at least, three digits: `3/day`.
+pub fn rate(per_hour: f64) -> String {
+    let (value, unit) = in_unit(per_hour);
+    match value {
+        v if v >= 999.5 => format!("{}/{unit}", grouped(v.round() as u64)),
+        v => format!("{}/{unit}", trimmed(v)),
     }
 }
 
-fn trimmed_small(value: f64) -> String {
-    if value >= 0.01 { format!("{value:.3}") } else { format!("{value:.1e}") }
+/// A rate, two digits, that its text does not lower.
+pub fn rate_at_most(per_hour: f64) -> String {
+    let (value, unit) = in_unit(per_hour);
+    if !(value > 0.0 && value.is_finite()) {
+        return format!("0/{unit}");
+    }
+    let step = 10_f64.powf(value.log10().floor() - 1.0);
+    let value = (value / step - 1e-9).ceil() * step;
+    if value >= 99.5 {
+        format!("{}/{unit}", grouped(value.round() as u64))
+    } else {
+        format!("{}/{unit}", trimmed(value))
+    }
+}
+
+fn in_unit(per_hour: f64) -> (f64, &'static str) {
+    const HOURS: [(f64, &str); 4] = [(1.0, "h"), (24.0, "day"), (168.0, "week"), (8766.0, "year")];
+    let of = |&(hours, unit): &(f64, &'static str)| (per_hour * hours, unit);
+    let found = HOURS.iter().map(of).find(|(value, _)| *value >= 0.999);
+    found.unwrap_or((per_hour * 8766.0, "year"))
 }
 
 /// `1 CPU`, `2 CPUs`.
@@ -353,6 +406,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_tick_starts_on_both_is_no_coincidence() {
+        for tick_ms in [4, 10] {
+            let alarms = (0..40).filter(|&seed| {
+                let mut random = Random::new(seed);
+                let [a, b] = [0, 1].map(|_| -> Vec<u64> {
+                    let ticks = 0..60_000 / tick_ms;
+                    ticks.filter(|_| random.unit() < 0.05).map(|i| i * tick_ms * MS).collect()
+                });
+                together(&[&a, &b], &ask(seed)).expect("lists").p < 0.01
+            });
+            assert!(alarms.count() <= 1, "{tick_ms} ms");
+        }
+        // No shift by whole ticks lies on this grid.
+        let odd = JitterOptions { step_ns: 333_000, ..ask(1) };
+        assert_eq!(together(&[&[1], &[1]], &odd), None);
+    }
+
+    #[test]
     fn few_events_that_always_meet() {
         // Each of five meets with one chance in five: (1/5)^5.
         let times: Vec<u64> = (1..6).map(|i| i * 10 * SECOND).collect();
@@ -404,7 +475,12 @@ mod quantity_tests {
         assert_eq!((grouped(7).as_str(), grouped(1000).chars().count()), ("7", 5));
         assert_eq!(probability(0.05), "5 %");
         assert_eq!(probability(9.98e-7), "1.0e-6");
-        assert_eq!((per_hour(539.3), per_hour(0.125)), ("540/h".into(), "0.125/h".into()));
+        assert_eq!(
+            [360.0, 12.5, 0.125, 1.0 / 168.0].map(rate),
+            ["360/h", "12.5/h", "3/day", "1/week"]
+        );
+        let most = [193.1, 3.2189, 9.6567 / 24.0, 0.465 / 24.0, 20.0, 0.0].map(rate_at_most);
+        assert_eq!(most, ["200/h", "3.3/h", "9.7/day", "3.3/week", "20/h", "0/year"]);
         assert_eq!((confidence(950_000), confidence(999_900)), ("95 %".into(), "99.99 %".into()));
     }
 }

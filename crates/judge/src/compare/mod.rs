@@ -35,7 +35,7 @@ use rtproof_stats::{Bins, quantile::Q};
 use crate::quantity;
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
-pub const SCHEMA: &str = "rtproof/compare/2";
+pub const SCHEMA: &str = "rtproof/compare/3";
 
 /// How the runs lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ pub fn compare_groups(groups: &[Group], request: &CompareRequest) -> Comparison 
         doubts: mismatch::doubts(groups, view),
         mismatches,
         groups: groups.iter().map(|group| GroupSummary::of(group, view)).collect(),
-        table: table::statistic_lines(&observations, request),
+        table: table::statistic_lines(&observations),
         against,
         facts: mismatch::fact_lines(groups),
         causes: mismatch::cause_lines(groups),
@@ -158,6 +158,9 @@ pub struct Against {
 
 /// The quantile that decides.
 const PRIMARY: Q = Q { above: 1, of: 1000 };
+
+/// A pair that is off by so many margins is not like the typical one.
+const FAR: f64 = 3.0;
 
 /// Exposures that differ by no more than this are equal.
 const EXPOSURE_SLACK: f64 = 0.02;
@@ -262,8 +265,6 @@ pub struct StatisticChange {
     pub detectable: Option<f64>,
     /// Values that the two groups have, less the one with fewer.
     pub n: u64,
-    /// What they are worth in independent ones; null: not known.
-    pub n_eff: Option<u64>,
     /// How ratio and interval came about, or why there is none.
     pub method: String,
 }
@@ -288,7 +289,6 @@ impl StatisticChange {
             direction: Direction::Unknown,
             detectable: None,
             n: 0,
-            n_eff: None,
             method: String::new(),
         }
     }

@@ -10,13 +10,11 @@ use rtproof_stats::{
     quantile::Q,
 };
 
-use super::mismatch::Draws;
-use super::side::Side;
 use super::table::{
     GRID, GroupObservation, PairSummary, QUANTILES, Shift, ShiftPoint, ValueUnit, median,
 };
 use super::{
-    Against, CompareAnswer, CompareRequest, Direction, PRIMARY, StatisticChange, cliffs_delta,
+    Against, CompareAnswer, CompareRequest, Direction, FAR, PRIMARY, StatisticChange, cliffs_delta,
     direction, equal_exposure, sentence, table,
 };
 
@@ -115,6 +113,8 @@ fn decide(tests: &mut [(PairSummary, Vec<Tested>)], request: &CompareRequest) {
     let questions: Vec<WeightedQuestion> = deciding.iter().filter_map(question).collect();
     let answers = paired::answers(&questions, groups, 1.0 - request.confidence);
     for ((_, tests), (adjusted, answer)) in deciding.iter_mut().zip(answers) {
+        let far = Margin::of_share(FAR * request.margin);
+        let is_far = tests.logs.iter().any(|&log| !far.holds(log));
         tests.change.p_adjusted = Some(adjusted.p);
         tests.change.p_margin = Some(adjusted.p_margin);
         tests.change.p_equivalent = Some(adjusted.p_equivalent);
@@ -127,11 +127,18 @@ fn decide(tests: &mut [(PairSummary, Vec<Tested>)], request: &CompareRequest) {
         tests.change.answer = Some(match answer {
             paired::PairedAnswer::Lower => CompareAnswer::Better,
             paired::PairedAnswer::Higher => CompareAnswer::Worse,
-            paired::PairedAnswer::Equivalent => CompareAnswer::NoDifference,
-            paired::PairedAnswer::SomeLower
+            paired::PairedAnswer::Equivalent if !is_far => CompareAnswer::NoDifference,
+            paired::PairedAnswer::Equivalent
+            | paired::PairedAnswer::SomeLower
             | paired::PairedAnswer::SomeHigher
             | paired::PairedAnswer::Undecided => CompareAnswer::CannotDecide,
         });
+    }
+    // Where one kind of run always came first nothing is decided.
+    for (_, tests) in tests.iter_mut().filter(|(pairs, _)| pairs.is_one_sided()) {
+        for tests in tests.iter_mut().filter(|tests| tests.change.answer.is_some()) {
+            tests.change.answer = Some(CompareAnswer::CannotDecide);
+        }
     }
 }
 
@@ -192,7 +199,6 @@ fn of_differences(mut change: StatisticChange, logs: &[f64], request: &CompareRe
     change.direction = direction(ratio, request.margin);
     (change.low, change.high) = paired.interval.map(|(low, high)| (low.exp(), high.exp())).unzip();
     change.p = Some(paired.p);
-    change.n_eff = Some(logs.len() as u64);
     change.method = format!(
         "median of the ratios of {} pairs (Hodges-Lehmann), exact signed-rank interval, exact \
          sign-flip p",
@@ -304,25 +310,14 @@ fn shift_paired(
 
 // Single runs: shown with their intervals, and decided never.
 
-/// Most pairs of single runs that are drawn again and again.
-const DRAWN_MAX: usize = 24;
-
 /// Each of the others against the first.
 pub(super) fn against_single(
     first: &GroupObservation<'_>,
     others: &[GroupObservation<'_>],
     request: &CompareRequest,
 ) -> Vec<Against> {
-    let drawn = drawn();
-    let draws = |second: &GroupObservation<'_>, salt: usize| {
-        let (side, _) = second.single()?;
-        (salt <= DRAWN_MAX).then(|| Draws::of(side, second.view, &drawn, salt as u64)).flatten()
-    };
-    let mine = draws(first, 0);
     let one = |(at, second): (usize, &GroupObservation<'_>)| {
-        let drawn = mine.as_ref().and_then(|mine| Some((mine, draws(second, at + 1)?)));
-        let drawn = drawn.as_ref().map(|(mine, other)| (*mine, other));
-        let changes = changes(first, second, drawn, request);
+        let changes = changes(first, second, request);
         Against {
             group: at + 1,
             answer: CompareAnswer::CannotDecide,
@@ -334,7 +329,7 @@ pub(super) fn against_single(
             ),
             reasons: sentence::reasons_of_single(first, second, request),
             cliffs_delta: cliffs_delta(&first.bins, &second.bins),
-            shift: shift_single(first, second, drawn, request),
+            shift: shift_single(first, second),
             pairs: None,
             changes,
         }
@@ -342,28 +337,13 @@ pub(super) fn against_single(
     others.iter().enumerate().map(one).collect()
 }
 
-/// The quantiles that are looked at in each draw.
-fn drawn() -> Vec<Q> {
-    let more = QUANTILES.into_iter().filter(|q| !GRID.contains(q));
-    GRID.into_iter().chain(more).collect()
-}
-
-/// Place of a quantile among them.
-fn drawn_at(q: Q) -> Option<usize> {
-    drawn().iter().position(|other| *other == q)
-}
-
-/// Draws of the first run and of the other.
-type Drawn<'a> = Option<(&'a Draws, &'a Draws)>;
-
 fn changes(
     first: &GroupObservation<'_>,
     second: &GroupObservation<'_>,
-    drawn: Drawn<'_>,
     request: &CompareRequest,
 ) -> Vec<StatisticChange> {
     let mut changes: Vec<StatisticChange> =
-        QUANTILES.into_iter().filter_map(|q| quantile(first, second, q, drawn, request)).collect();
+        QUANTILES.into_iter().filter_map(|q| quantile(first, second, q, request)).collect();
     changes.push(max_single(first, second, request));
     let (from, _) = table::shape_of(&first.group.sides);
     let (to, _) = table::shape_of(&second.group.sides);
@@ -383,7 +363,6 @@ fn quantile(
     first: &GroupObservation<'_>,
     second: &GroupObservation<'_>,
     q: Q,
-    drawn: Drawn<'_>,
     request: &CompareRequest,
 ) -> Option<StatisticChange> {
     let ((a, a_bins), (b, b_bins)) = first.single().zip(second.single())?;
@@ -399,58 +378,19 @@ fn quantile(
         return Some(change.not_compared("beyond the end of a tool's histogram"));
     }
     let mut change = change.with_ratio(request.margin);
-    let worth = |side: &Side, high_ns| side.n_eff(high_ns, first.view);
-    change.n_eff = worth(a, from.high_ns).zip(worth(b, to.high_ns)).map(|(a, b)| a.min(b));
-    let (interval, method) = interval(first, second, q, drawn, request);
-    (change.low, change.high) = interval;
-    change.method = method;
+    (change.low, change.high) = range(first, second, q).unzip();
+    change.method = RANGE.into();
     Some(change)
 }
 
-/// The interval of a quantile's ratio: from draws of the rows, else from the ends of the two order
-/// statistics' intervals, and never narrower than the cells that the values were read from.
-fn interval(
-    first: &GroupObservation<'_>,
-    second: &GroupObservation<'_>,
-    q: Q,
-    drawn: Drawn<'_>,
-    request: &CompareRequest,
-) -> ((Option<f64>, Option<f64>), String) {
-    let at = drawn_at(q);
-    let boot = drawn.zip(at).and_then(|((mine, other), at)| {
-        let (low, high) = mine.ratio(other, at, request.confidence)?;
-        let block_ns = mine.block_ns.max(other.block_ns);
-        Some((low, high, crate::quantity::duration(block_ns)))
-    });
-    if let Some((low, high, block)) = boot {
-        return ((Some(low), Some(high)), format!("stationary bootstrap, blocks of {block}"));
-    }
-    let Some(((a, a_bins), (b, b_bins))) = first.single().zip(second.single()) else {
-        return ((None, None), "no interval".into());
-    };
-    let ends = |side: &Side, bins: &rtproof_stats::Bins| {
-        let value = side.quantile(bins, q);
-        let n_eff = value.and_then(|value| side.n_eff(value.high_ns, first.view));
-        let (low, high) =
-            bins.interval_of(q.value(), request.confidence, n_eff.unwrap_or(bins.total()));
-        // A cell of whole microseconds holds what is a microsecond more, and not quite.
-        let edge = |ns: u64| (ns + 1) as f64;
-        let low = low.zip(value).map(|(ns, value)| ns.min(value.low_ns) as f64);
-        let high = high.zip(value).map(|(ns, value)| edge(ns.max(value.high_ns)));
-        (low, high, n_eff.is_some())
-    };
-    let ((a_low, a_high, a_known), (b_low, b_high, b_known)) = (ends(a, a_bins), ends(b, b_bins));
-    let ratio = |to: Option<f64>, from: Option<f64>| {
-        Some(to? / from?).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
-    };
-    let method = match a_known && b_known {
-        true => "ends of both order-statistics intervals",
-        false => {
-            "ends of both order-statistics intervals, wake-ups taken for independent: too narrow \
-             where late ones come in groups"
-        }
-    };
-    ((ratio(b_low, a_high), ratio(b_high, a_low)), method.into())
+const RANGE: &str = "range over the tenths of both runs";
+
+/// From the lowest tenth of the second run over the highest of the first to the other way round.
+fn range(first: &GroupObservation<'_>, second: &GroupObservation<'_>, q: Q) -> Option<(f64, f64)> {
+    let of = |observation: &GroupObservation<'_>| observation.single()?.0.range(q, first.view);
+    let ((a_low, a_high), (b_low, b_high)) = of(first).zip(of(second))?;
+    let ratio = |to: u64, from: u64| to.max(1) as f64 / from.max(1) as f64;
+    Some((ratio(b_low, a_high), ratio(b_high, a_low)))
 }
 
 /// Maxima are compared where both runs were as long.
@@ -505,13 +445,7 @@ fn shares_single(
     all.into_iter().map(change).collect()
 }
 
-fn shift_single(
-    first: &GroupObservation<'_>,
-    second: &GroupObservation<'_>,
-    drawn: Drawn<'_>,
-    request: &CompareRequest,
-) -> Shift {
-    let mut method = String::new();
+fn shift_single(first: &GroupObservation<'_>, second: &GroupObservation<'_>) -> Shift {
     let mut points = Vec::new();
     for q in GRID {
         let Some(((a, a_bins), (b, b_bins))) = first.single().zip(second.single()) else { break };
@@ -519,8 +453,7 @@ fn shift_single(
         if from.ns == 0 || to.ns == 0 || from.at_least || to.at_least {
             continue;
         }
-        let ((low, high), how) = interval(first, second, q, drawn, request);
-        method = how;
+        let (low, high) = range(first, second, q).unzip();
         points.push(ShiftPoint {
             quantile: q.name(),
             share: q.value(),
@@ -531,5 +464,5 @@ fn shift_single(
             high,
         });
     }
-    Shift { points, method }
+    Shift { points, method: RANGE.into() }
 }

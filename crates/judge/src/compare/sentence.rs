@@ -5,8 +5,8 @@ use rtproof_stats::paired::pairs_least;
 use super::side::Group;
 use super::table::{GroupObservation, PairSummary};
 use super::{
-    Against, CompareAnswer, CompareRequest, Direction, PRIMARY, StatisticChange, and_list, arrow,
-    equal_exposure, p_value, percent, signed, value_text,
+    Against, CompareAnswer, CompareRequest, Direction, FAR, PRIMARY, StatisticChange, and_list,
+    arrow, equal_exposure, p_value, percent, signed, value_text,
 };
 use crate::quantity;
 
@@ -189,9 +189,8 @@ pub(super) fn reasons_of_single(
         reasons.push("Fewer than 1000 wake-ups have no p99.9.".into());
     }
     reasons.push(format!(
-        "Differences up to {} are taken for none; intervals are at {}.",
+        "Differences up to {} are taken for none; ranges are over the tenths of the runs.",
         percent(request.margin),
-        percent(request.confidence)
     ));
     reasons
 }
@@ -231,20 +230,29 @@ pub(super) fn of_paired(
             quantity::count(n, "pair")
         ),
         CompareAnswer::NoDifference => format!(
-            "No difference of {} larger than {}: {other} to {first} {}; {}.",
+            "No difference of {} larger than {} of the typical pair: {other} to {first} {}; none \
+             of {} deviates by more than {}: at {} fewer than {} of pairs do.",
             PRIMARY.name(),
             percent(request.margin),
             changes
                 .iter()
                 .find(|change| change.statistic == PRIMARY.name())
                 .map_or_else(String::new, |change| interval(change, request)),
-            quantity::count(n, "pair")
+            quantity::count(n, "pair"),
+            percent(FAR * request.margin),
+            percent(request.confidence),
+            percent(unseen(n, request.confidence)),
         ),
         CompareAnswer::CannotDecide => {
             let why = why_not(changes, pairs, groups, request);
             format!("Cannot decide between {first} and {other}: {why}.")
         }
     }
+}
+
+/// Share of pairs that may deviate where none of so many does.
+fn unseen(pairs: usize, confidence: f64) -> f64 {
+    1.0 - (1.0 - confidence).powf(1.0 / pairs.max(1) as f64)
 }
 
 /// `p99.9 is lower by more than 5 %: by 20 % (…), p 0.0029 of 5 % or less after Holm`.
@@ -326,10 +334,30 @@ fn why_not(
     if primary.ratio.is_none() {
         return format!("{}: {}", primary.statistic, primary.method);
     }
+    if pairs.is_one_sided() {
+        return format!(
+            "in each of {} the same kind of run came first, and what drifts is no different from \
+             what was changed; {} {}",
+            quantity::count(n, "pair"),
+            primary.statistic,
+            interval(primary, request)
+        );
+    }
     let some: Vec<&StatisticChange> = changes
         .iter()
         .filter(|change| matches!(change.differs, Direction::Lower | Direction::Higher))
         .collect();
+    if primary.differs == Direction::Same && some.is_empty() {
+        return format!(
+            "the typical pair does not differ in {} by more than {}, but one is off by more than \
+             {}: {}; {}",
+            primary.statistic,
+            percent(request.margin),
+            percent(FAR * request.margin),
+            interval(primary, request),
+            quantity::count(n, "pair"),
+        );
+    }
     if !some.is_empty() {
         let margin = percent(request.margin);
         let one = |change: &&StatisticChange| {
@@ -388,11 +416,11 @@ pub(super) fn reasons_of_paired(
             }
         ));
     }
-    if n > 1 && (pairs.first_before == 0 || pairs.first_before == n) {
+    if pairs.is_one_sided() {
         let (early, late) = if pairs.first_before == n { (first, other) } else { (other, first) };
         reasons.push(format!(
             "In every pair {early} came before {late}: what drifts steadily adds to the \
-             difference. A random order within each pair excludes that."
+             difference. Let a coin decide within each pair, or turn it round from pair to pair."
         ));
     }
     if let Some(primary) = changes.iter().find(|change| change.statistic == PRIMARY.name())

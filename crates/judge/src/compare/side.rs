@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use rtproof_record::{Options, Run, run::Thread};
-use rtproof_stats::{Bins, Moments, Sample, dependence::EffectiveShare, quantile::Q};
+use rtproof_stats::{Bins, Histogram, Layout, Moments, Sample, evidence::PARTS, quantile::Q};
 
 use super::over_time::OverTime;
 use crate::causes::Spikes;
@@ -239,21 +239,23 @@ impl Side {
         Some(QuantileValue { ns, low_ns: cell.low_ns, high_ns, at_least })
     }
 
-    /// What the values are worth in independent ones where `value_ns` is the quantile; `None`: the
-    /// rows do not tell.
-    pub fn n_eff(&self, value_ns: u64, view: View) -> Option<u64> {
-        let bucket = rtproof_stats::Layout::COARSE.index(value_ns);
-        let count = |cells: &[(u16, u64)]| {
-            cells.iter().fold((0, 0), |(above, n), &(at, count)| {
-                (above + if usize::from(at) > bucket { count } else { 0 }, n + count)
-            })
-        };
-        let blocks = self.rows.iter().map(|row| {
-            let (above, n) = count(&row.wake);
-            let (more, missed) = if view == View::Deadline { count(&row.missed) } else { (0, 0) };
-            (above + more, n + missed)
-        });
-        EffectiveShare::of(blocks, 0.975).map(|worth| worth.n_eff as u64)
+    /// Lowest and highest value of a quantile over the tenths of the run; `None`: the rows do not
+    /// tell, or there are too few wake-ups in one.
+    pub fn range(&self, q: Q, view: View) -> Option<(u64, u64)> {
+        if self.rows.len() < PARTS {
+            return None;
+        }
+        let mut tenths = vec![Histogram::new(Layout::COARSE); PARTS];
+        for (at, row) in self.rows.iter().enumerate() {
+            let tenth = &mut tenths[at * PARTS / self.rows.len()];
+            let missed = if view == View::Deadline { row.missed.as_slice() } else { &[] };
+            for &(bucket, n) in row.wake.iter().chain(missed) {
+                // A bucket outside the grid was refused when the record was read.
+                let _ = tenth.add_bucket(usize::from(bucket), n);
+            }
+        }
+        let (low, high) = q.range_over(&tenths)?;
+        Some((low, self.max().map_or(high, |(max_ns, _)| high.min(max_ns.max(low)))))
     }
 }
 

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use rtproof_model::Structure;
-use rtproof_stats::{Bin, Bins, binomial, quantile::Q};
+use rtproof_stats::{Bin, Bins, quantile::Q};
 
-use super::CompareRequest;
 use super::side::{Group, Side, View};
 use crate::{quantity, structure};
 
@@ -49,15 +48,12 @@ pub struct StatisticCell {
     pub value: Option<f64>,
     /// Whether it may be larger: a histogram that ended before.
     pub at_least: bool,
-    /// Lower end of its interval.
+    /// Lowest value over the tenths of a run, or over several runs; null: not known.
     pub low: Option<f64>,
-    /// Upper end; null: none, or no finite one.
     pub high: Option<f64>,
     /// Values that it was computed from.
     pub n: u64,
-    /// What they are worth in independent ones; null: not known, taken for all.
-    pub n_eff: Option<u64>,
-    /// How value and interval came about.
+    /// How value and range came about.
     pub method: String,
 }
 
@@ -118,10 +114,7 @@ impl<'a> GroupObservation<'a> {
 }
 
 /// One line per statistic; quantiles that no group has are left out.
-pub(super) fn statistic_lines(
-    observation: &[GroupObservation<'_>],
-    request: &CompareRequest,
-) -> Vec<StatisticLine> {
+pub(super) fn statistic_lines(observation: &[GroupObservation<'_>]) -> Vec<StatisticLine> {
     let line = |statistic: &str, unit, cell: &dyn Fn(&GroupObservation<'_>) -> StatisticCell| {
         StatisticLine {
             statistic: statistic.into(),
@@ -131,7 +124,7 @@ pub(super) fn statistic_lines(
     };
     let mut lines: Vec<StatisticLine> = QUANTILES
         .into_iter()
-        .map(|q| line(&q.name(), ValueUnit::Ns, &|observation| quantile(observation, q, request)))
+        .map(|q| line(&q.name(), ValueUnit::Ns, &|observation| quantile(observation, q)))
         .filter(|line| line.cells.iter().any(|cell| cell.value.is_some()))
         .collect();
     lines.push(line("max", ValueUnit::Ns, &max));
@@ -146,28 +139,20 @@ pub(super) fn statistic_lines(
     lines.push(line("sd", ValueUnit::Ns, &shape(|shape| shape.sd)));
     lines.push(line("skewness", ValueUnit::Number, &shape(|shape| shape.skewness)));
     lines.push(line("kurtosis", ValueUnit::Number, &shape(|shape| shape.kurtosis)));
-    lines.push(line("missed", ValueUnit::Share, &|observation| missed(observation, request)));
+    lines.push(line("missed", ValueUnit::Share, &missed));
     if let Some(budget_ns) = observation.first().and_then(|observation| observation.budget_ns) {
         lines.push(line("over budget", ValueUnit::Share, &|observation| {
-            late(observation, budget_ns, request)
+            share(&observation.late(budget_ns))
         }));
     }
     lines
 }
 
 fn plain(value: Option<f64>, n: u64, method: &str) -> StatisticCell {
-    StatisticCell {
-        value,
-        at_least: false,
-        low: None,
-        high: None,
-        n,
-        n_eff: None,
-        method: method.into(),
-    }
+    StatisticCell { value, at_least: false, low: None, high: None, n, method: method.into() }
 }
 
-fn quantile(observation: &GroupObservation<'_>, q: Q, request: &CompareRequest) -> StatisticCell {
+fn quantile(observation: &GroupObservation<'_>, q: Q) -> StatisticCell {
     let Some((side, bins)) = observation.single() else {
         return of_runs(&observation.quantiles(q), observation.bins.total());
     };
@@ -175,24 +160,12 @@ fn quantile(observation: &GroupObservation<'_>, q: Q, request: &CompareRequest) 
     let Some(value) = side.quantile(bins, q) else {
         return plain(None, n, "too few wake-ups");
     };
-    let n_eff = side.n_eff(value.high_ns, observation.view);
-    let (low, high) = bins.interval_of(q.value(), request.confidence, n_eff.unwrap_or(n));
-    let method = match n_eff {
-        Some(_) => "order statistics, worth of the wake-ups from the rows",
-        None => "order statistics, wake-ups taken for independent",
-    };
-    let within = |ns: u64| match side.max() {
-        Some((max_ns, false)) => ns.min(max_ns),
-        _ => ns,
-    };
+    let range = side.range(q, observation.view);
     StatisticCell {
-        value: Some(value.ns as f64),
         at_least: value.at_least,
-        low: low.map(|low| low.min(value.low_ns) as f64),
-        high: high.map(|high| within(high.max(value.high_ns)) as f64),
-        n,
-        n_eff,
-        method: method.into(),
+        low: range.map(|(low, _)| low as f64),
+        high: range.map(|(_, high)| high as f64),
+        ..plain(Some(value.ns as f64), n, "range over the tenths of the run")
     }
 }
 
@@ -231,42 +204,20 @@ fn max(observation: &GroupObservation<'_>) -> StatisticCell {
     }
 }
 
-fn missed(observation: &GroupObservation<'_>, request: &CompareRequest) -> StatisticCell {
+fn missed(observation: &GroupObservation<'_>) -> StatisticCell {
     let all: Option<Vec<(u64, u64)>> = observation.missed().into_iter().collect();
     match all {
         None => plain(None, observation.bins.total(), "the tool does not count them"),
-        Some(runs) => share(&runs, None, request),
+        Some(runs) => share(&runs),
     }
 }
 
-fn late(
-    observation: &GroupObservation<'_>,
-    budget_ns: u64,
-    request: &CompareRequest,
-) -> StatisticCell {
-    let n_eff = observation.single().and_then(|(side, _)| side.n_eff(budget_ns, observation.view));
-    share(&observation.late(budget_ns), n_eff, request)
-}
-
-/// A share of events with the exact bounds of Clopper and Pearson.
-fn share(runs: &[(u64, u64)], n_eff: Option<u64>, request: &CompareRequest) -> StatisticCell {
+/// A share of events, over all runs.
+fn share(runs: &[(u64, u64)]) -> StatisticCell {
     let (k, n) = runs.iter().fold((0_u64, 0_u64), |(k, n), run| (k + run.0, n + run.1));
-    if n == 0 {
-        return plain(None, 0, "nothing was measured");
-    }
-    let value = k as f64 / n as f64;
-    let worth = n_eff.unwrap_or(n).clamp(1, n);
-    let events = ((value * worth as f64).ceil() as u64).min(worth);
-    let one_sided = f64::midpoint(1.0, request.confidence);
-    let method = match n_eff {
-        Some(_) => "Clopper-Pearson, worth of the wake-ups from the rows",
-        None => "Clopper-Pearson, wake-ups taken for independent",
-    };
-    StatisticCell {
-        low: Some(binomial::lower_bound(events, worth, one_sided)),
-        high: Some(binomial::upper_bound(events, worth, one_sided)),
-        n_eff,
-        ..plain(Some(value), n, method)
+    match n {
+        0 => plain(None, 0, "nothing was measured"),
+        n => plain(Some(k as f64 / n as f64), n, "counted"),
     }
 }
 
@@ -413,6 +364,12 @@ pub struct PairSummary {
 }
 
 impl PairSummary {
+    /// Whether one kind of run always came first: what drifts is then no different from what was
+    /// changed.
+    pub fn is_one_sided(&self) -> bool {
+        self.pairs.len() > 1 && (self.first_before == 0 || self.first_before == self.pairs.len())
+    }
+
     /// Goes through the runs in order of time: two that follow each other and are of different
     /// groups are a pair; one that is followed by its own kind is left out.
     pub(super) fn of(first: &[Side], other: &[Side]) -> Self {

@@ -271,15 +271,14 @@ fn all(found: &Coincidence, cpus: &[Cpu], spikes: &SpikeTimes<'_>) -> Option<Str
     let text = match cpus {
         [_, second] => format!(
             "{of} of CPU {cpu} came at once with one of CPU {}, within 100 µs ({expected} by \
-             chance, {{p}}), more closely than a common load explains. Both have one cause, which is not \
-             shown: firmware (SMI), the hypervisor, the clock, a shared core or cache, an interrupt \
-             from one to the other",
+             chance, {{p}}), more closely than a common load or tick explains: firmware, the hypervisor, a \
+             stopped clock, an interrupt that both take, or a core or cache that they share",
             second.cpu
         ),
         _ => format!(
             "{of} of CPU {cpu} came at once on all {} measured CPUs, within 100 µs ({expected} by \
-             chance, {{p}}), more closely than a common load explains. All have one cause, which is not \
-             shown: firmware (SMI), the hypervisor, the clock, an interrupt to all",
+             chance, {{p}}), more closely than a common load or tick explains: firmware, the hypervisor, a \
+             stopped clock or an interrupt that all take",
             cpus.len()
         ),
     };

@@ -18,7 +18,7 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     coincidence::{self, CoincidenceOptions},
-    dependence,
+    paired,
     period::Period,
 };
 
@@ -74,7 +74,7 @@ pub fn structure(input: &StructureInput<'_>) -> Vec<Structure> {
     hypotheses.extend(ask_marks(&spikes));
     hypotheses.extend(levels::ask_levels(&spikes));
     let adjusted =
-        dependence::adjust(&hypotheses.iter().map(|hypotheses| hypotheses.p).collect::<Vec<_>>());
+        paired::adjust(&hypotheses.iter().map(|hypotheses| hypotheses.p).collect::<Vec<_>>());
     let mut found: Vec<Structure> = hypotheses
         .into_iter()
         .zip(adjusted)
@@ -291,8 +291,8 @@ struct SpikeTimes<'a> {
 impl<'a> SpikeTimes<'a> {
     /// Starts of the groups among the spikes that are wanted: a gap of ten periods ends a group.
     fn groups(&self, want: impl Fn(&SpikeAt<'a>) -> bool) -> Vec<u64> {
-        let gap_ns = self.input.period_ns.saturating_mul(dependence::GAP_PERIODS);
-        dependence::starts(
+        let gap_ns = self.input.period_ns.saturating_mul(coincidence::GAP_PERIODS);
+        coincidence::starts(
             self.all.iter().filter(|spike| want(spike)).map(|spike| spike.at_ns),
             gap_ns,
         )

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use rtproof_record::run::{HostSecond, Phase};
 use rtproof_stats::{
-    binomial, dependence,
+    binomial, coincidence,
     period::{self, Period},
 };
 
@@ -21,6 +21,16 @@ const PERIODS_MAX: usize = 3;
 
 /// Spikes that must lie within so much of the period for it to be one.
 const WIDTH_MAX: f64 = 0.25;
+
+/// Share of the cycles from the first follower to the last that hold one.
+const FILLED: f64 = 0.25;
+
+/// Up to 21 ticks of HZ 100: what a tick starts lies on its grid, and any of its multiples looks
+/// like a period.
+const TICKS_NS: f64 = 210e6;
+
+/// Of such a short period nearly every cycle holds one.
+const FAST_FILLED: f64 = 0.9;
 
 /// Spikes in one group per culprit that make it worth to look inside groups.
 const DENSE: usize = 20;
@@ -73,12 +83,12 @@ fn of<'a>(
     let period_ns = spikes.input.period_ns;
     let count = spikes.all.iter().filter(|spike| want(spike)).count();
     let mut groups = spikes.groups(&want);
-    let mut shortest_ns = period_ns.saturating_mul(2 * dependence::GAP_PERIODS);
+    let mut shortest_ns = period_ns.saturating_mul(2 * coincidence::GAP_PERIODS);
     let dense = count >= DENSE * groups.len().max(EVENTS_MIN);
     if dense {
         // Faster than groups end: what is apart by an on-time wake-up is counted.
         let times = spikes.all.iter().filter(|spike| want(spike)).map(|spike| spike.at_ns);
-        groups = dependence::starts(times, period_ns.saturating_add(period_ns / 2));
+        groups = coincidence::starts(times, period_ns.saturating_add(period_ns / 2));
         shortest_ns = period_ns.saturating_mul(3);
     }
     let hints: Vec<u64> = super::SUSPECTS.iter().map(|suspect| suspect.period_ns).collect();
@@ -104,7 +114,8 @@ fn of<'a>(
             }
         }
         let narrow = found.fold.width_ns <= WIDTH_MAX * found.period_ns;
-        let is_one = narrow && follow >= EVENTS_MIN as u64;
+        let most = if found.period_ns < TICKS_NS { FAST_FILLED } else { FILLED };
+        let is_one = narrow && follow >= EVENTS_MIN as u64 && found.occupancy() >= most;
         let as_structure = || {
             let of = spikes.of(follow, &groups, count);
             sentence(&found, &of, (by, cause), spikes, &groups)
@@ -135,9 +146,9 @@ fn loosely(
         super::time(regular.mean_ns),
     );
     let found = Structure {
-        kind: "period".into(),
+        kind: "intervals".into(),
         text,
-        period_ns: Some(regular.mean_ns.round() as u64),
+        period_ns: None,
         count: regular.count,
         of: regular.of,
         p: regular.p,

@@ -133,7 +133,7 @@ fn stops_of_all_cpus_and_of_two() {
     let found = ask(&two, &[], &[], 2);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].text.contains("Both have one cause, which is not shown: firmware (SMI)"),
+        found[0].text.contains("than a common load or tick explains: firmware, the hypervisor"),
         "{found:?}"
     );
 }
@@ -299,4 +299,44 @@ fn a_loop_that_counts_from_its_last_run_has_no_phase() {
         "{found:?}"
     );
     assert!(found[0].text.contains("no clear phase"), "{found:?}");
+}
+
+#[test]
+fn what_a_tick_starts_has_no_period() {
+    let mut alarms = Vec::new();
+    for seed in 0..45 {
+        let mut random = random(500 + seed);
+        let tick = [10, 4, 1][seed as usize % 3] * MS;
+        let mut spikes = Vec::new();
+        match seed % 5 {
+            // Bursts.
+            0 => {
+                for _ in 0..20 {
+                    let at = random.below(300 * SECOND_NS);
+                    spikes.extend(
+                        (0..6).map(|_| spike(0, (at + random.below(SECOND_NS)) / tick * tick, "a")),
+                    );
+                }
+            }
+            // Jobs of ten, of which each second tick or so is late.
+            1 => {
+                for _ in 0..15 {
+                    let at = random.below(300 * SECOND_NS) / tick * tick;
+                    spikes.extend(
+                        (0..10).map(|i| spike(0, at + (2 * i + random.below(2)) * tick, "a")),
+                    );
+                }
+            }
+            of => {
+                let n = [0, 0, 40, 200, 1500][of as usize];
+                spikes.extend(
+                    (0..n).map(|_| spike(0, random.below(300 * SECOND_NS) / tick * tick, "a")),
+                );
+            }
+        }
+        let found = structure(&StructureInput { duration_ns: 300 * SECOND_NS, ..input(&spikes) });
+        let periods = found.into_iter().filter(|one| one.kind == "period");
+        alarms.extend(periods.map(|one| format!("{seed}: {}", one.text)));
+    }
+    assert!(alarms.is_empty(), "{alarms:#?}");
 }

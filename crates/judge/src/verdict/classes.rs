@@ -1,63 +1,260 @@
 //! The rules of class 95 and of class 100.
 
-use rtproof_model::verdict::{LateGroups, VerdictAnswer};
-use rtproof_record::Run;
-use rtproof_stats::binomial;
+use rtproof_model::verdict::{LateSeconds, Level, VerdictAnswer};
+use rtproof_record::{BudgetClass, Requirement, Run};
+use rtproof_stats::{
+    binomial,
+    evidence::{self, Rate},
+};
 
 use super::{JudgedCase, VerdictCase, covered_ns};
-use crate::share::{COVERED_MIN_NS, LateShares, share_lower, share_upper, shares, while_idle};
-use crate::units;
-
-// Class 100: groups of late wake-ups come less often than the rate asked for.
+use crate::late::{LateRows, LateTimes, largest, second_ns};
+use crate::share::{ALLOWED, Shares};
+use crate::{share, units};
 
 const HOUR_NS: f64 = 3.6e12;
 
-impl VerdictCase<'_> {
-    pub(super) fn hundred(&self) -> JudgedCase {
-        let b = self.basis;
-        if let Some(nothing) = self.nothing_covered().filter(|_| b.late == 0) {
-            return nothing;
+const DAY_NS: u64 = 86_400_000_000_000;
+
+/// Refused by a count: so many times as many late seconds as the rate allows at 95 % (Markov's
+/// inequality, whatever depends on what).
+fn too_many(confidence: f64) -> f64 {
+    1.0 / (1.0 - confidence)
+}
+
+/// Highest rate that class 100 judges, per hour: one second in ten, or one period in ten where
+/// these are longer. Above, a rate is a share.
+pub fn rate_max(period_ns: u64) -> f64 {
+    360.0 * 1e9 / period_ns.max(1_000_000_000) as f64
+}
+
+/// What a run can prove at most, before it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Time under load that proves what was asked for, if nothing is late.
+    pub needed_ns: u64,
+    /// Says it, where the run is too short for it.
+    pub sentence: Option<String>,
+}
+
+/// What a run with so much time under load can prove; `None`: nothing is asked that a time proves.
+///
+/// # Errors
+/// A rate that is a share, with what to ask for instead.
+pub fn ahead(
+    requirement: &Requirement,
+    period_ns: u64,
+    exposure_ns: u64,
+) -> Result<Option<Ahead>, String> {
+    let confidence = f64::from(requirement.confidence_ppm) / 1e6;
+    let per_hour = requirement.rate_per_1000h as f64 / 1000.0;
+    let (most, asked) = (rate_max(period_ns), units::rate(per_hour));
+    if requirement.budget_ns.is_none() {
+        return Ok(None);
+    }
+    let (needed_ns, short) = match requirement.class {
+        BudgetClass::Soft | BudgetClass::Safe => return Ok(None),
+        BudgetClass::Hundred if per_hour > most => {
+            return Err(format!(
+                "--max-rate {asked}: above {} a rate is a share of the time; ask for --class 95, \
+                 or for a lower rate",
+                units::rate(most)
+            ));
         }
-        let groups = b.late_groups.unwrap_or_default();
-        let rate = LateRate::of(self.run, &groups, b.exposure_ns);
-        if b.late > 0 && (rate.is_above() || self.lesser_policy().is_some()) {
-            return self.refused_for(self.above(&rate));
+        BudgetClass::Hundred => {
+            let none = binomial::accepted_from(0, confidence);
+            let shown = none / (exposure_ns.max(1) as f64 / HOUR_NS);
+            let at_most = match shown <= most {
+                true => format!("at most late episodes rarer than {}", units::rate_at_most(shown)),
+                false => "nothing".into(),
+            };
+            let needed_ns = (none / per_hour * HOUR_NS).ceil() as u64;
+            (needed_ns, format!("{at_most}; {asked} takes"))
         }
-        let upper = b.late_rate_upper_per_hour.map_or("?".into(), units::per_hour);
-        let bound = format!(
-            "{}; late groups are fewer than {upper} at {} confidence if they come at a steady rate",
-            self.claim(&groups),
-            self.confidence_text(),
-        );
-        let (tail, is_over) = self.tail();
-        let seen = groups_text(&groups, b.exposure_ns);
-        match b.further_ns {
-            // Enough was counted, but the tail may well be over.
-            Some(0) if is_over => (VerdictAnswer::NotProven, bound, vec![tail, seen]),
-            Some(0) if self.weak.is_empty() => (VerdictAnswer::Accepted, bound, vec![tail, seen]),
-            Some(further_ns) if further_ns > 0 => {
-                (VerdictAnswer::NotProven, bound, vec![self.step(&groups, further_ns), tail, seen])
-            }
-            Some(_) => (VerdictAnswer::NotProven, bound, vec![tail, seen]),
-            None => (VerdictAnswer::NotProven, bound, vec![seen, tail]),
+        BudgetClass::NinetyFive => {
+            let needed_ns = share::needed_ns(confidence, requirement.episode_ns);
+            (needed_ns, "nothing; class 95 takes".into())
+        }
+    };
+    let sentence = (exposure_ns < needed_ns).then(|| {
+        format!(
+            "{} under load can prove {short} {} without a late wake-up (--to-prove).",
+            units::duration(exposure_ns),
+            units::duration(whole(needed_ns)),
+        )
+    });
+    Ok(Some(Ahead { needed_ns, sentence }))
+}
+
+/// What was counted of the late wake-ups of a run.
+pub(super) struct Counted {
+    pub(super) budget_ns: u64,
+    pub(super) shares: Shares,
+    times: LateTimes,
+    seconds: u64,
+    rate: Rate,
+    rate_max: f64,
+    /// Time under load, in which late episodes must be few.
+    pub(super) exposure_ns: u64,
+    /// All the time in which they were counted.
+    covered_ns: u64,
+}
+
+impl Counted {
+    pub(super) fn of(run: &Run, budget_ns: u64, exposure_ns: u64) -> Self {
+        let requirement = &run.options.requirement;
+        let covered_ns = covered_ns(run).max(exposure_ns);
+        Self {
+            budget_ns,
+            shares: Shares::of(run),
+            times: LateTimes::of(run, budget_ns),
+            seconds: covered_ns.div_ceil(second_ns(run)),
+            rate: Rate {
+                per_hour: requirement.rate_per_1000h as f64 / 1000.0,
+                confidence: f64::from(requirement.confidence_ppm) / 1e6,
+            },
+            rate_max: rate_max(second_ns(run)),
+            exposure_ns,
+            covered_ns,
         }
     }
 
-    fn claim(&self, groups: &LateGroups) -> String {
+    fn episodes(&self) -> u64 {
+        self.times.episodes(self.rate.dead_ns())
+    }
+
+    /// Lowest rate that is shown, where nothing forbids one.
+    fn proven(&self) -> Option<f64> {
+        if self.shares.is_gated() || self.shares.is_above() {
+            return None;
+        }
+        let episodes = |dead_ns| self.times.episodes(dead_ns);
+        let confidence = self.rate.confidence;
+        let rate = evidence::rate_shown(self.times.most(), self.exposure_ns, confidence, episodes)?;
+        (rate.per_hour <= self.rate_max).then_some(rate.per_hour)
+    }
+
+    pub(super) fn late_seconds(&self, is_whole: bool) -> LateSeconds {
+        LateSeconds {
+            seconds: self.times.most(),
+            seconds_least: self.times.least(),
+            of: self.seconds,
+            episodes: self.episodes(),
+            episode_ns: self.rate.dead_ns(),
+            proven_per_hour: if is_whole { self.proven() } else { None },
+        }
+    }
+
+    /// Twenty times as many late seconds as allowed.
+    fn has_too_many(&self) -> bool {
+        let limit = too_many(self.rate.confidence) * self.rate.expected(self.covered_ns);
+        self.times.least() as f64 >= limit.max(1.0)
+    }
+
+    /// Whether so many episodes in so little time show a higher rate.
+    fn has_too_frequent(&self) -> bool {
+        let episodes = self.times.episodes_least(self.rate.dead_ns());
+        let within = binomial::refused_within(episodes, self.rate.confidence);
+        episodes > 0 && self.rate.expected(self.covered_ns) <= within
+    }
+
+    fn is_above(&self) -> bool {
+        self.has_too_many() || self.has_too_frequent() || self.shares.is_above()
+    }
+
+    /// Whether class 100 is met.
+    fn is_shown(&self) -> bool {
+        let (episodes, seconds) = (self.episodes(), self.times.most());
+        self.rate.per_hour <= self.rate_max
+            && self.rate.is_shown(episodes, seconds, self.exposure_ns)
+            && !self.shares.is_gated()
+            && !self.is_above()
+    }
+
+    /// Time under load that would prove class 100 without a further late second; `None`: no time
+    /// does.
+    pub(super) fn needed_ns(&self) -> Option<u64> {
+        if self.rate.per_hour > self.rate_max || self.shares.is_gated() || self.is_above() {
+            return None;
+        }
+        let expected = binomial::accepted_from(self.episodes(), self.rate.confidence);
+        let expected = expected.max(self.times.most() as f64);
+        Some((expected / self.rate.per_hour * HOUR_NS).ceil() as u64)
+    }
+}
+
+/// Rates of the levels that are shown, per hour: from what a run of half an hour proves to what
+/// takes days.
+const RATES: [f64; 7] = [360.0, 60.0, 10.0, 3.0, 1.0, 3.0 / 24.0, 1.0 / 24.0];
+
+/// What budget the run would have proven in class 100.
+pub(super) fn levels(run: &Run, exposure_ns: u64) -> Vec<Level> {
+    let second_ns = second_ns(run);
+    let (largest, complete_ns) = largest(run, ALLOWED);
+    let confidence = f64::from(run.options.requirement.confidence_ppm) / 1e6;
+    let none = binomial::accepted_from(0, confidence);
+    let of = |per_hour: f64| {
+        let rate = Rate { per_hour, confidence };
+        let level_ns = evidence::level(&largest, complete_ns, second_ns, exposure_ns, rate);
+        Level { per_hour, level_ns, takes_ns: (none / per_hour * HOUR_NS).ceil() as u64 }
+    };
+    let rates = RATES.into_iter().filter(|&rate| rate <= rate_max(second_ns));
+    if run.threads.is_empty() { Vec::new() } else { rates.map(of).collect() }
+}
+
+// Class 100: late episodes come less often than the rate asked for.
+
+impl VerdictCase<'_> {
+    pub(super) fn hundred(&self) -> JudgedCase {
+        let (b, c) = (self.basis, &self.counted);
+        if let Some(nothing) = self.nothing_covered().filter(|_| b.late == 0) {
+            return nothing;
+        }
+        if b.late > 0 && (c.is_above() || self.lesser_policy().is_some()) {
+            return self.refused(self.above());
+        }
+        let asked = units::rate(c.rate.per_hour);
+        let claim = self.claim();
+        if c.is_shown() && self.weak.is_empty() && b.further_ns == Some(0) {
+            let sentence = format!(
+                "{claim}; at {} confidence late episodes come less often than {asked}, if what \
+                 makes wake-ups late comes at random{} and lasts {} or less",
+                self.confidence_text(),
+                self.time_of_day(),
+                units::duration(c.rate.dead_ns()),
+            );
+            return (VerdictAnswer::Accepted, sentence, vec![self.seen()]);
+        }
+        let mut reasons = Vec::new();
+        reasons.extend(self.gate());
+        if c.rate.per_hour > c.rate_max {
+            reasons.push(format!(
+                "Above {} a rate is a share of the time: ask for --class 95, or for a lower \
+                 --max-rate.",
+                units::rate(c.rate_max)
+            ));
+        }
+        reasons.extend(b.further_ns.filter(|&ns| ns > 0).map(|further_ns| self.step(further_ns)));
+        reasons.extend(self.proven());
+        reasons.push(self.seen());
+        (VerdictAnswer::NotProven, format!("for late episodes below {asked}: {claim}"), reasons)
+    }
+
+    fn claim(&self) -> String {
         let b = self.basis;
         let idle = match covered_ns(self.run).saturating_sub(b.exposure_ns) {
             0 => String::new(),
             idle_ns => format!(" and {} idle", units::duration(idle_ns)),
         };
         let when = format!("in {} {}{idle}", units::duration(b.exposure_ns), self.load_text());
-        let budget = units::ns(self.budget_ns);
+        let budget = units::ns(self.counted.budget_ns);
         let scheduled = units::grouped(b.scheduled);
         if b.late > 0 {
             return format!(
                 "{} of {scheduled} wake-ups were later than {budget}{}, in {}, {when}",
                 units::grouped(b.late),
                 self.worst_text(),
-                units::count(groups.count, "group"),
+                self.seconds_text(),
             );
         }
         let missed = match b.missed {
@@ -68,80 +265,111 @@ impl VerdictCase<'_> {
         format!("no wake-up of {scheduled}{missed} was later than {budget} {when}{worst}")
     }
 
+    /// `9 late seconds`, with both ends where rows do not tell.
+    fn seconds_text(&self) -> String {
+        let what = if self.counted.rate_max < 360.0 { "late period" } else { "late second" };
+        let (most, least) = (self.counted.times.most(), self.counted.times.least());
+        match most == least {
+            true => units::count(most, what),
+            false => format!("{} to {}", units::grouped(least), units::count(most, what)),
+        }
+    }
+
     /// Why a machine is refused.
-    fn above(&self, rate: &LateRate) -> String {
-        let lower = rate.lower_per_hour().map_or("any rate".into(), at_least);
-        format!(
-            "The late ones came in {}: more than {lower} at {} confidence if they come at a steady \
-             rate; at most {} was asked for.",
-            units::count(rate.count, "group"),
-            self.confidence_text(),
-            units::per_hour(rate.requested_per_hour),
-        )
+    fn above(&self) -> String {
+        let c = &self.counted;
+        let (asked, seconds) = (units::rate(c.rate.per_hour), self.seconds_text());
+        let allowed = units::grouped(c.rate.expected(c.covered_ns) as u64);
+        let time = units::duration(c.covered_ns);
+        match () {
+            () if c.has_too_many() => format!(
+                "{seconds} in {time}: {asked} allows {allowed}, and {} times that is refused at {} \
+                 confidence, whatever depends on what.",
+                units::grouped(too_many(c.rate.confidence).round() as u64),
+                self.confidence_text()
+            ),
+            () if c.has_too_frequent() => format!(
+                "{} in {time}: at {} confidence they come more often than {asked}.",
+                units::count(c.times.episodes_least(c.rate.dead_ns()), "late episode"),
+                self.confidence_text(),
+            ),
+            () => self.share_above(),
+        }
     }
 
     /// What to do where the time is too short.
-    fn step(&self, groups: &LateGroups, further_ns: u64) -> String {
-        let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
-        let at_most = match groups.count {
-            0 => "without a late one".into(),
-            count => format!("with no more than {}", units::count(count, "late group")),
-        };
+    fn step(&self, further_ns: u64) -> String {
+        let c = &self.counted;
+        let asked = units::rate(c.rate.per_hour);
+        let needed = units::duration(whole(c.exposure_ns + further_ns));
         // A program lasts as long as it does.
         let option = if self.run.options.phases.is_empty() { "" } else { " (--for)" };
-        format!(
-            "To bound them below {} a run must last {} {at_most}, {} more than this one{option}; \
-             or ask for less (--max-rate).",
-            units::per_hour(asked),
-            units::duration(whole(self.basis.exposure_ns + further_ns)),
-            units::duration(whole(further_ns)),
-        )
-    }
-
-    /// Sentence on the tail, and whether its level may be over the budget.
-    fn tail(&self) -> (String, bool) {
-        let counted = "the rate is bounded by counting alone";
-        self.tail.map_or_else(
-            || (format!("The tail was not extrapolated: {counted}."), false),
-            |tail| tail.sentence(self.budget_ns, counted),
-        )
-    }
-}
-
-/// What a group is, and what was seen of their sizes and times.
-fn groups_text(groups: &LateGroups, exposure_ns: u64) -> String {
-    const GROUP: &str = "Late wake-ups less than ten on-time periods apart, on whatever CPU, are \
-                         one group";
-    let unseen =
-        format!("episodes rarer than one in {} can be unseen", units::duration(exposure_ns / 3));
-    if groups.count == 0 {
-        return format!(
-            "{GROUP}. None was seen: their size and whether they come at a steady rate are not \
-             tested; {unseen}."
+        let rest = format!(
+            "{} more than this run{option}; or ask for less (--max-rate)",
+            units::duration(whole(further_ns))
         );
-    }
-    let mean = groups.mean.unwrap_or(1.0);
-    let largest = groups
-        .largest
-        .map_or(String::new(), |largest| format!(", the largest {}", units::grouped(largest)));
-    let times = match (groups.episodes(), groups.dispersion) {
-        (Some(found), _) => format!(
-            "They come in episodes (p = {:.1e}, variance / mean {:.1}): the bound does not hold",
-            found.p, found.index
-        ),
-        (None, Some(steady)) if groups.count >= LateGroups::TESTED_MIN => {
-            format!("Their times fit a steady rate (p = {:.2})", steady.p)
+        match (c.times.most(), c.episodes()) {
+            (0, _) => format!("{asked} takes {needed} under load without a late wake-up, {rest}."),
+            (most, _) if most as f64 > c.rate.expected(c.exposure_ns) => format!(
+                "{}; {asked} allows {} in this time: it takes {needed} without a further one, \
+                 {rest}.",
+                self.seconds_text(),
+                units::grouped(c.rate.expected(c.exposure_ns) as u64),
+            ),
+            (_, episodes) => format!(
+                "{}; {asked} takes {needed} without a further one, {rest}.",
+                units::count(episodes, "late episode"),
+            ),
         }
-        _ => "They are too few to test whether they come at a steady rate".into(),
-    };
-    format!("{GROUP}; they hold {mean:.1} on average{largest}. {times}; {unseen}.")
-}
+    }
 
-/// A rate per hour that its text does not raise.
-fn at_least(rate: f64) -> String {
-    match rate {
-        r if r >= 1.0 => format!("{}/h", units::grouped(r as u64)),
-        r => units::per_hour((r * 1000.0).floor() / 1000.0),
+    /// The strongest that the run shows all the same.
+    fn proven(&self) -> Option<String> {
+        let per_hour = self.basis.late_seconds?.proven_per_hour?;
+        let dead_ns = Rate { per_hour, confidence: 0.95 }.dead_ns();
+        Some(format!(
+            "Proven by this run: late episodes rarer than {} at {} confidence, if what makes \
+             wake-ups late comes at random{} and lasts {} or less.",
+            units::rate_at_most(per_hour),
+            self.confidence_text(),
+            self.time_of_day(),
+            units::duration(dead_ns),
+        ))
+    }
+
+    /// What a run of this length does not see.
+    fn seen(&self) -> String {
+        let unseen = format!(
+            "Episodes rarer than one in {} can be unseen",
+            units::duration(self.basis.exposure_ns / 3)
+        );
+        match self.counted.times.most() {
+            0 => format!("{unseen}. How long one would last is not known: none was seen."),
+            _ => format!(
+                "{unseen}. An episode takes in the late seconds of {} from its first one on: {} in \
+                 this run, of {}.",
+                units::duration(self.counted.rate.dead_ns()),
+                units::grouped(self.counted.episodes()),
+                self.seconds_text(),
+            ),
+        }
+    }
+
+    /// A machine may be another one at night.
+    fn time_of_day(&self) -> &'static str {
+        if self.basis.exposure_ns < DAY_NS { ", at this time of the day," } else { "" }
+    }
+
+    /// The tenth of the run that keeps every class from accepting it.
+    fn gate(&self) -> Option<String> {
+        let held = self.basis.held.filter(|held| held.worst_tenth >= ALLOWED)?;
+        Some(format!(
+            "In one tenth of the run ({} to {}) {} of the wake-ups of a CPU were late: no class \
+             accepts 5 % or more.",
+            units::duration(held.worst_tenth_from_ns),
+            units::duration(held.worst_tenth_to_ns),
+            units::probability(held.worst_tenth),
+        ))
     }
 }
 
@@ -156,196 +384,121 @@ fn whole(ns: u64) -> u64 {
     ns.div_ceil(unit * SECOND_NS) * unit * SECOND_NS
 }
 
-/// Groups held against the rate asked for.
-#[derive(Clone, Copy)]
-pub(super) struct LateRate {
-    count: u64,
-    confidence: f64,
-    requested_per_hour: f64,
-    /// Time under load, in which groups must be few.
-    exposure_h: f64,
-    /// All the time in which they were counted.
-    covered_h: f64,
-    /// Groups that are surely apart; in episodes as many as those are worth.
-    apart: u64,
-    /// How many of them make one of those.
-    worth: f64,
-    in_episodes: bool,
-}
-
-impl LateRate {
-    pub(super) fn of(run: &Run, groups: &LateGroups, exposure_ns: u64) -> Self {
-        let requirement = &run.options.requirement;
-        let episodes = groups.episodes();
-        let worth = episodes.map_or(1.0, |found| found.index);
-        // One is at least one.
-        let apart = (groups.at_least as f64 / worth) as u64;
-        Self {
-            count: groups.count,
-            confidence: f64::from(requirement.confidence_ppm) / 1e6,
-            requested_per_hour: requirement.rate_per_1000h as f64 / 1000.0,
-            exposure_h: exposure_ns as f64 / HOUR_NS,
-            covered_h: covered_ns(run) as f64 / HOUR_NS,
-            apart: apart.max(groups.at_least.min(1)),
-            worth,
-            in_episodes: episodes.is_some(),
-        }
-    }
-
-    /// `None`: nothing was covered.
-    pub(super) fn upper_per_hour(&self) -> Option<f64> {
-        let expected = binomial::accepted_from(self.count, self.confidence);
-        (self.exposure_h > 0.0).then(|| expected / self.exposure_h)
-    }
-
-    pub(super) fn lower_per_hour(&self) -> Option<f64> {
-        let expected = binomial::refused_within(self.apart, self.confidence);
-        (self.covered_h > 0.0).then(|| expected * self.worth / self.covered_h)
-    }
-
-    /// Whether the rate is shown to be above the one asked for.
-    fn is_above(&self) -> bool {
-        self.lower_per_hour().is_none_or(|lower| lower > self.requested_per_hour)
-    }
-
-    /// How much longer to measure without a further group; 0 when it is enough, `None` when more of
-    /// the same does not help: the rate is above, or they come in episodes.
-    pub(super) fn further_ns(&self) -> Option<u64> {
-        if self.in_episodes || self.count > 0 && self.is_above() {
-            return None;
-        }
-        let wanted_h =
-            binomial::accepted_from(self.count, self.confidence) / self.requested_per_hour;
-        Some(((wanted_h - self.exposure_h) * HOUR_NS).max(0.0).ceil() as u64)
-    }
-}
-
 // Class 95: fewer than one wake-up in twenty is late.
-
-/// Share of late wake-ups that is allowed.
-const ALLOWED: f64 = 0.05;
-
-/// Steps of a quarter in which longer runs are tried: up to 650 000 times as long.
-const STEPS_MAX: i32 = 60;
 
 impl VerdictCase<'_> {
     pub(super) fn ninety_five(&self) -> JudgedCase {
-        if let Some(nothing) = self.nothing_covered().filter(|_| self.basis.late == 0) {
+        let (b, shares) = (self.basis, &self.counted.shares);
+        if let Some(nothing) = self.nothing_covered().filter(|_| b.late == 0) {
             return nothing;
         }
-        let shares = shares(self.run);
-        if share_lower(&shares, self.confidence()) > ALLOWED {
-            return self.refused();
+        if shares.is_above() {
+            return self.refused(self.share_above());
         }
-        let sentence = self.of_shares(&shares);
+        let (counted, held) = (self.of_shares(), b.held.unwrap_or_default());
         if let Some(step) = self.often_late_while_idle() {
-            return (VerdictAnswer::NotProven, sentence, vec![step]);
+            return (VerdictAnswer::NotProven, counted, vec![step]);
         }
-        match self.basis.further_ns {
-            Some(0) if self.weak.is_empty() => (
-                VerdictAnswer::Accepted,
-                format!("meets 95 % real-time: {sentence}"),
-                vec![self.undetected_episodes()],
-            ),
-            Some(further_ns) if further_ns > 0 => {
-                let step = format!(
-                    "If it goes on like this, about {} more would prove it; that is an estimate.",
-                    units::duration(further_ns)
-                );
-                (VerdictAnswer::NotProven, sentence, vec![step])
-            }
-            Some(_) => (VerdictAnswer::NotProven, sentence, Vec::new()),
-            None => {
-                let step = match shares.iter().any(LateShares::is_short) {
-                    true => "Measure for a minute under load, or longer.",
-                    false => {
-                        "It is too close to 5 %, or above: more of the same does not prove it. \
-                         See what makes them late, or raise the budget."
-                    }
-                };
-                (VerdictAnswer::NotProven, sentence, vec![step.into()])
-            }
-        }
-    }
-
-    /// What was counted, and the bound, or why there is none.
-    fn of_shares(&self, shares: &[LateShares]) -> String {
-        let sum = |of: &dyn Fn(&LateShares) -> u64| units::grouped(shares.iter().map(of).sum());
-        let counted = format!(
-            "{} of {} wake-ups were later than {} {}",
-            sum(&|shares| shares.late),
-            sum(&|shares| shares.n),
-            units::ns(self.budget_ns),
-            self.load_text(),
-        );
-        let bound = match share_upper(shares, self.confidence()) {
-            Some(upper) => format!(
-                "at {} confidence fewer than {} are",
+        if shares.is_below() && self.weak.is_empty() {
+            let sentence = format!(
+                "{counted}; at {} confidence fewer than 5 % are, if late ones come in stretches of \
+                 about {} or less{}",
                 self.confidence_text(),
-                units::probability(upper)
+                units::duration(held.holds_for_ns),
+                self.time_of_day().trim_end_matches(','),
+            );
+            return (VerdictAnswer::Accepted, sentence, Vec::new());
+        }
+        let mut reasons: Vec<String> = self.gate().into_iter().collect();
+        if shares.is_too_dependent() {
+            reasons.push(format!(
+                "Late wake-ups come in stretches too long for this run to tell: tenths of it \
+                 differ {:.1} times as much as its blocks explain.",
+                held.memory_ratio
+            ));
+        }
+        match b.further_ns {
+            Some(further_ns) if further_ns > 0 => reasons.push(format!(
+                "It takes about {} under load if it goes on like this, {} more than this run.",
+                units::duration(whole(b.exposure_ns + further_ns)),
+                units::duration(whole(further_ns)),
+            )),
+            Some(_) => {}
+            None if reasons.is_empty() => reasons.push(
+                "It is too close to 5 %, or above: more of the same does not prove it. See what \
+                 makes them late, or raise the budget."
+                    .into(),
             ),
-            None if shares.iter().any(LateShares::is_short) => {
-                "a bound on the share takes a minute of load, at least".into()
+            None => reasons.push("See what makes them late, or raise the budget.".into()),
+        }
+        let sentence = match shares.largest() {
+            share if share > ALLOWED => {
+                format!("this run did not meet it: {} late; {counted}", units::probability(share))
             }
-            None => "latencies stay high or low for too long to bound the share by this run".into(),
+            _ => counted,
         };
-        format!("{counted}{}; {bound}", self.idle_text())
+        (VerdictAnswer::NotProven, sentence, reasons)
     }
 
-    /// Late wake-ups without a load, which the bound does not cover.
-    fn idle_text(&self) -> String {
-        let idle = while_idle(self.run);
-        let (late, n) = idle.iter().fold((0, 0), |(late, n), of| (late + of.1, n + of.2));
-        match late {
+    /// `0.5 % of 600 000 wake-ups were later than 100 µs under load cpu (worst tenth 1.1 %)`.
+    fn of_shares(&self) -> String {
+        let (late, n) = self.counted(&LateRows::of);
+        let held = self.basis.held.unwrap_or_default();
+        let share = match late {
+            0 => "none".into(),
+            late => units::probability(late as f64 / n.max(1) as f64),
+        };
+        let worst = match late {
             0 => String::new(),
-            _ => format!(", and {} of {} while idle", units::grouped(late), units::grouped(n)),
-        }
+            _ => format!(" (worst tenth of the run {})", units::probability(held.worst_tenth)),
+        };
+        let (idle, of) = self.counted(&LateRows::while_idle);
+        let idle = match idle {
+            0 => String::new(),
+            _ => format!(", and {} of {} while idle", units::grouped(idle), units::grouped(of)),
+        };
+        format!(
+            "{share} of {} wake-ups {} later than {} {}{worst}{idle}",
+            units::grouped(n),
+            if late == 0 { "was" } else { "were" },
+            units::ns(self.counted.budget_ns),
+            self.load_text(),
+        )
+    }
+
+    /// Late wake-ups and all in some rows of all threads.
+    fn counted<'b>(
+        &'b self,
+        rows: &dyn Fn(&'b Run, &'b rtproof_record::run::Thread) -> LateRows<'b>,
+    ) -> (u64, u64) {
+        let of = self.run.threads.iter().map(|thread| rows(self.run, thread));
+        of.fold((0, 0), |(late, n), rows| (late + rows.late, n + rows.n))
+    }
+
+    fn share_above(&self) -> String {
+        let held = self.basis.held.unwrap_or_default();
+        format!(
+            "{} of the wake-ups of a CPU were late: more than 5 % at {} confidence, if late ones \
+             come in stretches of about {} or less.",
+            units::probability(self.counted.shares.largest()),
+            self.confidence_text(),
+            units::duration(held.holds_for_ns),
+        )
     }
 
     /// Where a CPU was late too often without a load: those that sleep wake up later.
     fn often_late_while_idle(&self) -> Option<String> {
-        let share = |&(_, late, n): &(u32, u64, u64)| late as f64 / n.max(1) as f64;
-        let worst =
-            while_idle(self.run).into_iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
-        (share(&worst) > ALLOWED).then(|| {
-            let (cpu, late, n) = worst;
+        let of = |thread| (thread, LateRows::while_idle(self.run, thread));
+        let idle = self.run.threads.iter().map(of);
+        let (thread, rows) = idle.max_by(|a, b| a.1.share().total_cmp(&b.1.share()))?;
+        (rows.share() > ALLOWED).then(|| {
             format!(
-                "While idle, {} of {} wake-ups of CPU {cpu} were late: CPUs that sleep wake up \
+                "While idle, {} of {} wake-ups of CPU {} were late: CPUs that sleep wake up \
                  later. Look at the idle states; --load idle judges that state.",
-                units::grouped(late),
-                units::grouped(n)
+                units::grouped(rows.late),
+                units::grouped(rows.n),
+                thread.info.cpu,
             )
         })
     }
-
-    /// Which lateness a run of this length does not see. Episodes of mean length d that make up 5 %
-    /// of the time are 19 d apart; none begins in T with exp(-T / 19 d), and none goes on at its
-    /// start with 0.95: T / 55.9 at 95 %.
-    fn undetected_episodes(&self) -> String {
-        let wrong = 1.0 - self.confidence();
-        let apart = (1.0 - ALLOWED) / ALLOWED * ((1.0 - ALLOWED) / wrong).ln().max(1.0);
-        let longest_ns = self.basis.exposure_ns as f64 / apart;
-        format!(
-            "This holds for lateness in episodes of up to {} on average; of longer ones, a run of \
-             this length may have seen none.",
-            units::duration(longest_ns as u64)
-        )
-    }
-}
-
-/// How much longer to measure, if it goes on like this; 0 when it is enough, `None` when more of
-/// the same does not help.
-pub(super) fn further_ns(shares: &[LateShares], exposure_ns: u64, confidence: f64) -> Option<u64> {
-    if exposure_ns == 0 || shares.iter().any(|shares| shares.n == 0) {
-        return None;
-    }
-    let enough = |times: f64| {
-        shares.iter().all(|s| s.upper(confidence, times).is_some_and(|upper| upper < ALLOWED))
-    };
-    if enough(1.0) {
-        return Some(0);
-    }
-    let least = (COVERED_MIN_NS as f64 / exposure_ns as f64).max(1.0);
-    let times = (0..STEPS_MAX).map(|i| least * 1.25_f64.powi(i)).find(|&times| enough(times))?;
-    Some(((exposure_ns as f64 * (times - 1.0)) as u64).max(1_000_000_000))
 }

@@ -1,24 +1,24 @@
 //! The verdict: accepted, refused or not proven, with the evidence that it rests on.
 //!
-//! Rules. 100 %: groups of late wake-ups in the time under load are held against the rate asked
-//! for, by exact Poisson bounds that allow for looking whenever one likes: shown to be below
-//! accepts, shown to be above refuses. Groups in episodes are not accepted; where the tail may be
-//! followed, the level exceeded at that rate must be below the budget, by its upper end. 95 %: the
-//! upper Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
-//! (long-run variance), must be below 5 % on every CPU, in a minute under load or more. Soft:
-//! nothing is judged. Safe: never accepted, because measuring cannot certify it. Anything that
-//! takes force from the measurement leaves it not proven. CPUs do not add exposure: what strikes
-//! one may strike all.
+//! Rules, each one sentence (docs/statistics.md has what they are worth). Every class: none accepts
+//! a run in which 5 % or more of the wake-ups of a CPU were late in any tenth of it. 95: the run is
+//! cut into blocks, and who bets that fewer than 5 % are late must win twenty times the stake on
+//! every CPU, while tenths of the run differ no more than such blocks explain. 100: late episodes
+//! are few enough for the rate asked for, and late seconds, too; twenty times as many late seconds
+//! as it allows refuse. Soft: nothing is judged. Safe: never accepted, because measuring cannot
+//! certify it. Anything that takes force from the measurement leaves it not proven. CPUs do not add
+//! exposure: what strikes one may strike all.
 
 mod classes;
 #[cfg(test)]
 mod tests;
 
 pub use rtproof_model::verdict::{
-    Basis, Extrapolation, Integrity, LateGroups, Projection, Verdict, VerdictAnswer, WorstLatency,
+    Basis, HeldShare, Integrity, LateSeconds, Level, Verdict, VerdictAnswer, WorstLatency,
 };
 
-use classes::LateRate;
+use classes::Counted;
+pub use classes::{Ahead, ahead, rate_max};
 
 use rtproof_record::{
     BudgetClass, Run,
@@ -26,27 +26,25 @@ use rtproof_record::{
 };
 use rtproof_stats::{Sample, Totals};
 
-use crate::share::{n_eff, share_upper, shares};
+use crate::units;
 use crate::weakness::{loads_ran, scope, weaknesses};
-use crate::{share, tail, units};
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.
 pub fn judge(run: &Run, changed: &[String], integrity: &Integrity) -> Verdict {
-    let basis = basis_of(run);
     let requirement = &run.options.requirement;
     let weak = weaknesses(run, changed, integrity);
-    let asks = requirement.class == BudgetClass::Hundred && requirement.budget_ns.is_some();
-    let tail = if asks { tail::extrapolate(run, basis.exposure_ns) } else { None };
-    let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
+    let exposure_ns = exposure_ns(run);
+    let counted = requirement.budget_ns.map(|budget_ns| Counted::of(run, budget_ns, exposure_ns));
+    let basis = basis_of(run, counted.as_ref(), exposure_ns, weak.is_empty());
+    let (answer, sentence, mut reasons) = match (counted, requirement.class) {
         (None, _) => not_judged("no budget was given", "Give one with --budget, e.g. 100us."),
         (Some(_), BudgetClass::Soft) => not_judged(
             "soft real-time has no limit to judge",
             "Read the quantiles; ask for --class 95 or 100 to have a budget judged.",
         ),
-        (Some(budget_ns), class) => {
-            let case =
-                VerdictCase { run, basis: &basis, budget_ns, weak: &weak, tail: tail.as_ref() };
+        (Some(counted), class) => {
+            let case = VerdictCase { run, basis: &basis, counted, weak: &weak };
             match class {
                 BudgetClass::NinetyFive => case.ninety_five(),
                 BudgetClass::Safe => case.safe(),
@@ -56,7 +54,7 @@ pub fn judge(run: &Run, changed: &[String], integrity: &Integrity) -> Verdict {
     };
     reasons.extend(weak);
     reasons.extend(scope(run));
-    Verdict { answer, sentence, reasons, basis, tail }
+    Verdict { answer, sentence, reasons, basis }
 }
 
 fn not_judged(what: &str, step: &str) -> JudgedCase {
@@ -69,9 +67,7 @@ fn not_judged(what: &str, step: &str) -> JudgedCase {
 
 // What the verdict rests on: counts, times and bounds.
 
-fn basis_of(run: &Run) -> Basis {
-    let requirement = &run.options.requirement;
-    let confidence = f64::from(requirement.confidence_ppm) / 1e6;
+fn basis_of(run: &Run, counted: Option<&Counted>, exposure_ns: u64, is_whole: bool) -> Basis {
     let mut totals = Totals::default();
     run.threads.iter().for_each(|thread| totals.merge(&thread.totals));
     let scheduled = run
@@ -79,24 +75,17 @@ fn basis_of(run: &Run) -> Basis {
         .iter()
         .map(|thread| thread.end.as_ref().map_or(thread.totals.accounted(), |end| end.scheduled))
         .sum();
-    let exposure_ns = exposure_ns(run);
-    let judged = requirement.budget_ns.is_some() && totals.accounted() > 0;
-    let late_groups = requirement.budget_ns.map(|budget_ns| share::groups_of(run, budget_ns));
-    let rate = late_groups.filter(|_| judged).map(|groups| LateRate::of(run, &groups, exposure_ns));
     Basis {
         scheduled,
         sampled: totals.wake.count(),
         missed: totals.missed,
         late: totals.late(),
-        late_clusters: totals.late_clusters,
-        n_eff: run.threads.iter().map(|thread| n_eff(run, thread)).sum(),
         worst: worst(run),
-        late_share_upper: judged.then(|| share_upper(&shares(run), confidence)).flatten(),
-        late_rate_upper_per_hour: rate.and_then(|rate| rate.upper_per_hour()),
-        late_rate_lower_per_hour: rate.and_then(|rate| rate.lower_per_hour()),
-        late_groups,
         exposure_ns,
-        further_ns: rate.and_then(|rate| further_ns(run, &rate, exposure_ns, confidence)),
+        further_ns: counted.and_then(|counted| further_ns(run, counted)),
+        late_seconds: counted.map(|counted| counted.late_seconds(is_whole)),
+        held: counted.and_then(|counted| counted.shares.held()),
+        levels: if is_whole { classes::levels(run, exposure_ns) } else { Vec::new() },
     }
 }
 
@@ -118,12 +107,14 @@ fn exposure_ns(run: &Run) -> u64 {
 }
 
 /// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
-fn further_ns(run: &Run, rate: &LateRate, exposure_ns: u64, confidence: f64) -> Option<u64> {
+fn further_ns(run: &Run, counted: &Counted) -> Option<u64> {
     match run.options.requirement.class {
         BudgetClass::Soft | BudgetClass::Safe => None,
-        BudgetClass::Hundred => rate.further_ns(),
-        BudgetClass::NinetyFive => classes::further_ns(&shares(run), exposure_ns, confidence),
+        BudgetClass::Hundred => counted.needed_ns(),
+        BudgetClass::NinetyFive if counted.shares.is_below() => Some(counted.exposure_ns),
+        BudgetClass::NinetyFive => counted.shares.needed_ns(),
     }
+    .map(|needed_ns| needed_ns.saturating_sub(counted.exposure_ns))
 }
 
 fn worst(run: &Run) -> Option<WorstLatency> {
@@ -157,16 +148,11 @@ type JudgedCase = (VerdictAnswer, String, Vec<String>);
 struct VerdictCase<'a> {
     run: &'a Run,
     basis: &'a Basis,
-    budget_ns: u64,
+    counted: Counted,
     weak: &'a [String],
-    tail: Option<&'a Extrapolation>,
 }
 
 impl VerdictCase<'_> {
-    fn confidence(&self) -> f64 {
-        f64::from(self.run.options.requirement.confidence_ppm) / 1e6
-    }
-
     fn confidence_text(&self) -> String {
         units::confidence(self.run.options.requirement.confidence_ppm)
     }
@@ -192,31 +178,18 @@ impl VerdictCase<'_> {
     /// The worst wake-up, how much of the budget it took, and where it was.
     fn worst_text(&self) -> String {
         self.basis.worst.as_ref().map_or(String::new(), |w| {
-            let (worst, of) = (units::ns(w.latency_ns), of_budget(w.latency_ns, self.budget_ns));
+            let (worst, of) =
+                (units::ns(w.latency_ns), of_budget(w.latency_ns, self.counted.budget_ns));
             format!(" (worst {worst}{of}, CPU {}, {})", w.cpu, w.phase)
         })
     }
 
-    fn refused(&self) -> JudgedCase {
-        let b = self.basis;
-        let bound = b.late_share_upper.map_or(String::new(), |upper| {
-            format!(
-                "; at {} confidence fewer than {} of wake-ups are late",
-                self.confidence_text(),
-                units::probability(upper)
-            )
-        });
-        let groups = units::count(b.late_clusters, "group");
-        let groups = format!("The late ones came in {groups}{bound}.");
-        self.refused_for(groups)
-    }
-
     /// Refused, for a reason.
-    fn refused_for(&self, reason: String) -> JudgedCase {
+    fn refused(&self, reason: String) -> JudgedCase {
         let (b, worst) = (self.basis, self.worst_text());
         let sentence = format!(
             "for a budget of {}: {} of {} wake-ups were later{worst}",
-            units::ns(self.budget_ns),
+            units::ns(self.counted.budget_ns),
             units::grouped(b.late),
             units::grouped(b.scheduled),
         );
@@ -244,7 +217,7 @@ impl VerdictCase<'_> {
 
     /// The answer where the wake-ups cover no time: a single one is a moment.
     fn nothing_covered(&self) -> Option<JudgedCase> {
-        let (b, budget) = (self.basis, units::ns(self.budget_ns));
+        let (b, budget) = (self.basis, units::ns(self.counted.budget_ns));
         if b.exposure_ns > 0 && b.scheduled > 0 {
             return None;
         }
@@ -262,13 +235,12 @@ impl VerdictCase<'_> {
 
     fn safe(&self) -> JudgedCase {
         if self.basis.late > 0 {
-            return self.refused();
+            return self.refused("Of a life-critical wake-up none may be late.".into());
         }
         let sentence = "for life-critical use: measurement cannot certify it".to_owned();
-        let step =
-            "It needs an analysis of the worst case; what was measured only bounds the rate \
-                    of late wake-ups under this load."
-                .to_owned();
+        let step = "It needs an analysis of the worst case; what was measured only bounds how \
+                    often wake-ups are late under this load."
+            .to_owned();
         (VerdictAnswer::NotProven, sentence, vec![step])
     }
 }

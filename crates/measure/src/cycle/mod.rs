@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtrb::{Consumer, Producer};
 
-use rtproof_stats::dependence::GAP_PERIODS;
+use rtproof_stats::coincidence::GAP_PERIODS;
 
 use crate::slot::{LateWakeUp, Outlet, Slot};
 use crate::{EndReason, slot};

@@ -287,9 +287,12 @@ pub(super) const JUNIT: Exporter = Exporter {
 };
 
 fn write_junit(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut cases = vec![verdict(opened)];
-    let budget_ns = opened.run.options.requirement.budget_ns;
-    cases.extend(super::series_of(&opened.run).iter().map(|series| thread(series, budget_ns)));
+    let verdict = verdict(opened);
+    let threads: Vec<Case> = super::series_of(&opened.run)
+        .iter()
+        .map(|series| thread(series, &verdict.outcome))
+        .collect();
+    let cases: Vec<Case> = std::iter::once(verdict).chain(threads).collect();
     let failures = cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed(_))).count();
     let skipped = cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count();
     let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", cases.len());
@@ -349,7 +352,8 @@ fn verdict(opened: &Opened) -> Case {
     Case { name: "verdict".into(), outcome, about }
 }
 
-fn thread(series: &ExportSeries, budget_ns: Option<u64>) -> Case {
+/// One thread: it fails with the verdict if it was late, and for nothing else.
+fn thread(series: &ExportSeries, verdict: &Outcome) -> Case {
     let ns = |ns: Option<u64>| ns.map_or("unknown".into(), |ns| format!("{ns} ns"));
     let missed = series.missed.map_or("unknown".into(), |n| n.to_string());
     let about = format!(
@@ -359,15 +363,15 @@ fn thread(series: &ExportSeries, budget_ns: Option<u64>) -> Case {
         ns(series.min_ns),
         ns(series.max_ns)
     );
-    let outcome = match budget_ns {
+    let late =
+        || format!("{} late wake-ups, the latest sampled one {}", series.late, ns(series.max_ns));
+    let outcome = match verdict {
         _ if series.n == 0 => Outcome::Skipped("no sample".into()),
-        Some(budget_ns) if series.late > 0 => Outcome::Failed(format!(
-            "{} wake-ups later than {budget_ns} ns, the latest sampled one {}",
-            series.late,
-            ns(series.max_ns)
-        )),
-        Some(_) => Outcome::Passed,
-        None => Outcome::Skipped("no budget to judge by".into()),
+        Outcome::Passed => Outcome::Passed,
+        Outcome::Failed(_) if series.late > 0 => Outcome::Failed(late()),
+        Outcome::Failed(_) => Outcome::Skipped("not late; the run is refused for others".into()),
+        Outcome::Skipped(why) if series.late > 0 => Outcome::Skipped(format!("{}; {why}", late())),
+        Outcome::Skipped(why) => Outcome::Skipped(why.clone()),
     };
     let name = match series.cpu {
         Some(cpu) if series.tag.starts_with('t') => format!("CPU {cpu}"),

@@ -401,6 +401,7 @@ fn options(imported: &Imported, cpus: CpuList) -> Options {
             class: BudgetClass::Soft,
             confidence_ppm: 950_000,
             rate_per_1000h: 0,
+            episode_ns: None,
         },
         profile: String::new(),
         skipped: BTreeMap::new(),

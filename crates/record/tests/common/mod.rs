@@ -12,7 +12,7 @@ use std::path::Path;
 use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
 use rtproof_model::{
     Basis, CauseCpu, CauseRow, Finding, Impact, RecorderSummary, Remedy, Status, Verdict,
-    VerdictAnswer, When,
+    VerdictAnswer, When, verdict::HeldShare,
 };
 use rtproof_record::{
     BudgetClass, EffectTick, Effects, Judgement, Options, RecordedSpikes, Requirement, Run,
@@ -131,6 +131,7 @@ pub fn head() -> RunHead {
                 class: BudgetClass::Hundred,
                 confidence_ppm: 950_000,
                 rate_per_1000h: 3,
+                episode_ns: Some(2_000_000_000),
             },
         },
         facts: snapshot("robot-7"),
@@ -332,8 +333,11 @@ pub fn judgement() -> Judgement {
             answer: VerdictAnswer::Accepted,
             sentence: "no wake-up was late".into(),
             reasons: vec!["A year is not an hour.".into()],
-            basis: Basis { scheduled: 7, late_share_upper: Some(0.1 + 0.2), ..Basis::default() },
-            tail: None,
+            basis: Basis {
+                scheduled: 7,
+                held: Some(HeldShare { worst_tenth: 0.1 + 0.2, ..HeldShare::default() }),
+                ..Basis::default()
+            },
         },
         summary: "accepted: 100 us".into(),
     }

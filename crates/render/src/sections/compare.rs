@@ -77,7 +77,7 @@ fn ratio_text(ratio: f64) -> String {
     signed((ratio * 1e6).round() as u64)
 }
 
-/// The interval of a change.
+/// The interval of a change, or its range over the tenths of both runs.
 pub(crate) fn interval(change: &StatisticChange) -> String {
     match (change.low, change.high) {
         (Some(low), Some(high)) => format!("{} to {}", ratio_text(low), ratio_text(high)),
@@ -140,7 +140,7 @@ pub(crate) fn method_terms(comparison: &Comparison) -> Vec<(&'static str, String
     let mut lines = vec![(
         "difference",
         format!(
-            "Up to {} up or down it does not matter; intervals are at {} confidence.",
+            "Up to {} up or down it does not matter; intervals of pairs are at {} confidence.",
             percent(request.margin),
             percent(request.confidence)
         ),
@@ -149,9 +149,8 @@ pub(crate) fn method_terms(comparison: &Comparison) -> Vec<(&'static str, String
         CompareDesign::Single => lines.push((
             "single runs",
             "One run of each, one after the other. Whatever else changed meanwhile is in the \
-             difference too, so nothing is decided. Intervals are from a stationary bootstrap of \
-             the seconds where the runs have them, else from order statistics. Order statistics \
-             assume independent wake-ups, which late ones are not: these intervals are too narrow."
+             difference too, so nothing is decided. Ranges are over the tenths of the runs: from \
+             the lowest of one over the highest of the other to the other way round."
                 .into(),
         )),
         CompareDesign::Paired => lines.push((
@@ -163,9 +162,10 @@ pub(crate) fn method_terms(comparison: &Comparison) -> Vec<(&'static str, String
              sign-flip test of no difference, after Holm over p99.9, which has most of the level \
              first, the latest wake-up and missed ones. Better and worse are by more than the \
              margin: the same test of a difference as large as the margin. No difference is \
-             within the margin by two such tests. All of them hold where a coin decided which \
-             run of a pair came first, and no run changes the one after it. Other statistics \
-             decide nothing."
+             within the margin by two such tests, and no pair off by three margins. All of them \
+             hold where a coin decided which run of a pair came first, and no run changes the one \
+             after it; where one kind always came first nothing is decided. Other statistics decide \
+             nothing."
                 .into(),
         )),
     }
@@ -304,7 +304,7 @@ fn two_text(to: &mut Terminal, comparison: &Comparison, one: &Against) -> io::Re
         fitting(label(0), to.page.columns),
         fitting(label(one.group), to.page.columns),
         if tested { "of pairs" } else { "change" }.into(),
-        format!("{} interval", percent(comparison.request.confidence)),
+        range_name(comparison),
     ];
     if tested {
         heads.extend(["p (Holm)".into(), String::new()]);
@@ -473,7 +473,7 @@ fn causes_html(comparison: &Comparison) -> Markup {
             td.num {
                 (units::grouped(cell.count))
                 small.interval {
-                    (units::per_hour(cell.per_hour)) ", worst " (units::ns(cell.worst_ns))
+                    (units::rate(cell.per_hour)) ", worst " (units::ns(cell.worst_ns))
                 }
             }
         },
@@ -594,6 +594,14 @@ pub(super) fn numbers_section(comparison: &Comparison) -> Markup {
     }
 }
 
+/// What stands beside a change.
+fn range_name(comparison: &Comparison) -> String {
+    match comparison.design {
+        CompareDesign::Single => "range of tenths".into(),
+        CompareDesign::Paired => format!("{} interval", percent(comparison.request.confidence)),
+    }
+}
+
 fn convention(comparison: &Comparison) -> String {
     let view = match comparison.view {
         rtproof_judge::compare::View::Deadline => {
@@ -603,14 +611,13 @@ fn convention(comparison: &Comparison) -> String {
         rtproof_judge::compare::View::Wake => "Quantiles are over the wake-ups that were measured.",
     };
     let drift = match comparison.design {
-        CompareDesign::Single => " The intervals do not hold drift between the runs.",
+        CompareDesign::Single => " The ranges do not hold drift between the runs.",
         CompareDesign::Paired => "",
     };
     format!(
-        "{view} Below each value stands its interval at {}; a question mark is an end that the \
-         samples do not give. Kurtosis is 3 of a normal distribution; it and skewness count \
-         outliers more than anything else.{drift}",
-        percent(comparison.request.confidence)
+        "{view} Below each value stands its range, over the tenths of a run or over several runs. \
+         Kurtosis is 3 of a normal distribution; it and skewness count outliers more than anything \
+         else.{drift}"
     )
 }
 
@@ -636,7 +643,7 @@ fn two_html(comparison: &Comparison, one: &Against) -> Markup {
                 th.num { (label(0)) }
                 th.num { (label(one.group)) }
                 th.num { (if tested { "change of pairs" } else { "change" }) }
-                th { (percent(comparison.request.confidence)) " interval" }
+                th { (range_name(comparison)) }
                 @if tested { th.num { "p (Holm)" } td {} }
             } }
             tbody {
@@ -722,7 +729,7 @@ fn rests_on(comparison: &Comparison) -> Markup {
     let label = |at: usize| comparison.groups.get(at).map_or("", |group| group.label.as_str());
     html! {
         table {
-            (crate::html::table_head(["", "run", "#wake-ups", "#worth", "how"]))
+            (crate::html::table_head(["", "run", "#wake-ups", "how"]))
             tbody {
                 @for line in &comparison.table {
                     @for (at, cell) in line.cells.iter().enumerate() {
@@ -730,7 +737,6 @@ fn rests_on(comparison: &Comparison) -> Markup {
                             th scope="row" { (line.statistic) }
                             td { (label(at)) }
                             td.num { (units::grouped(cell.n)) }
-                            td.num { (cell.n_eff.map_or_else(|| NONE.into(), units::grouped)) }
                             td.wrap { (cell.method) }
                         }
                     }
@@ -741,7 +747,6 @@ fn rests_on(comparison: &Comparison) -> Markup {
                             th scope="row" { (change.statistic) }
                             td { (label(one.group)) " to " (label(0)) }
                             td.num { (units::grouped(change.n)) }
-                            td.num { (change.n_eff.map_or_else(|| NONE.into(), units::grouped)) }
                             td.wrap { (change.method) }
                         }
                     }

@@ -12,10 +12,7 @@ use rtproof_judge::{
     moving::{Gap, Moving, MovingRange},
     units::{self, grouped, us_column},
 };
-use rtproof_stats::{
-    moving::{MovingStatistic, MovingStep, PERCENTILE_ERROR, STATISTICS},
-    tail::Holdout,
-};
+use rtproof_stats::moving::{MovingStatistic, MovingStep, PERCENTILE_ERROR, STATISTICS};
 
 use crate::html::Figure;
 use crate::svg::bins::TimeBins;
@@ -28,8 +25,7 @@ pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from ex
     n - 1; skewness g1 = m3 / m2^1.5, and G1 its estimate for the population. Excess kurtosis g2 = \
     m4 / m2² - 3, and G2 likewise. Kurtosis is g2 + 3, which is 3 for a normal distribution. \
     Skewness and kurtosis count outliers: k equal ones among n make a kurtosis of about n / k. \
-    Worth: what the samples are worth in independent ones for their mean, from which its standard \
-     error follows. Nothing is decided by these.";
+    Nothing is decided by these.";
 
 /// Why P² is not applicable.
 pub(crate) const P2_CAUTION: &str = "An estimate without an interval, as older tables have it, \
@@ -86,24 +82,8 @@ pub(crate) fn gaps(moving: &Moving, most: usize) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 
-/// Result of the prediction.
-pub(crate) fn held_out(held: &Holdout) -> String {
-    let (level, of) = (units::ns(held.level_ns.round() as u64), grouped(held.of));
-    let found = match held.p < 0.01 {
-        true => "more than chance allows: the tail grew worse, or it is no such distribution",
-        false => "as chance has it",
-    };
-    format!(
-        "A tail fitted to the first half of the time predicts that {:.1} of the {of} groups of \
-         the second half exceed {level}: {} did (p = {:.2}), {found}.",
-        held.expected,
-        grouped(held.exceeded),
-        held.p
-    )
-}
-
 // Moments and percentiles: what tables of latency show beside quantiles, each under the name of
-// its convention; what the samples are worth; and the tail's own prediction put to the test.
+// its convention.
 
 pub(crate) fn section(report: &Report) -> Markup {
     html! {
@@ -111,8 +91,6 @@ pub(crate) fn section(report: &Report) -> Markup {
             p { (CONVENTION) }
             (crate::html::scroll("Moments", &moments_html(rows_html(&report.distribution))))
             (p2(&report.distribution))
-            (bunched(&report.distribution))
-            @if let Some(held) = &report.holdout { (holdout(held)) }
         }
     }
 }
@@ -130,11 +108,7 @@ pub(crate) fn moments_html<'a>(rows: impl Iterator<Item = (String, &'a Distribut
         &[
             ("", &|(name, _)| html! { (name) }),
             ("#samples", &|(_, of)| html! { (grouped(of.n)) }),
-            ("#worth", &|(_, of)| {
-                html! { (of.mean_n_eff.map_or(crate::html::NONE.into(), grouped)) }
-            }),
             ("#mean, µs", &|(_, of)| html! { (us3(of.mean_ns)) }),
-            ("#± error", &|(_, of)| html! { (us3(of.mean_error_ns)) }),
             ("#sd, µs", &|(_, of)| html! { (us3(of.sd_ns)) }),
             ("#cv", &|(_, of)| html! { (cell(of.cv)) }),
             ("#spread", &|(_, of)| html! { (cell(of.spread)) }),
@@ -199,46 +173,9 @@ fn percent(share: Option<f64>) -> String {
     share.map_or(crate::html::NONE.into(), |share| format!("{:+.1}", 100.0 * share))
 }
 
-fn bunched(all: &[Distribution]) -> Markup {
-    // That of all is that of its worst CPU, which has a row of its own.
-    let each = all.iter().filter(|of| of.cpu.is_some() || all.len() == 1);
-    let rows: Vec<_> = each.filter_map(|of| of.extremal).collect();
-    if rows.is_empty() {
-        return Markup::default();
-    }
-    let table = crate::html::table(
-        &rows,
-        &[
-            ("#CPU", &|of| html! { (of.cpu) }),
-            ("#level, µs", &|of| html! { (crate::html::us(Some(of.level_ns))) }),
-            ("#samples from there", &|of| html! { (grouped(of.of)) }),
-            ("#groups", &|of| html! { (grouped(of.clusters)) }),
-            ("#index, runs", &|of| html! { (cell(Some(of.runs))) }),
-            ("#intervals", &|of| html! { (cell(of.intervals)) }),
-        ],
-    );
-    html! {
-        h3 { "How the largest samples are bunched" }
-        p.quiet {
-            "The extremal index: how many of the largest samples are news, the rest being company. \
-             By runs (ten on-time periods end a group) and by the intervals between them (Ferro and \
-             Segers)."
-        }
-        (crate::html::scroll("Extremal index", &table))
-    }
-}
-
-fn holdout(held: &Holdout) -> Markup {
-    html! {
-        h3 { "The tail put to the test" }
-        p { (held_out(held)) }
-    }
-}
-
 // Moments and P² estimates as text: what is asked for with -v.
 
-const HEADS: [&str; 12] =
-    ["", "worth", "mean", "±", "sd", "cv", "spread", "g1", "G1", "g2", "G2", "index"];
+const HEADS: [&str; 9] = ["", "mean", "sd", "cv", "spread", "g1", "G1", "g2", "G2"];
 
 /// All of it, of a report.
 pub fn distribution(to: &mut Terminal, report: &Report) -> io::Result<()> {
@@ -248,13 +185,7 @@ pub fn distribution(to: &mut Terminal, report: &Report) -> io::Result<()> {
     for of in &report.distribution {
         estimates(to, INDENT, of)?;
     }
-    if let Some(held) = &report.holdout {
-        wrapped(to, INDENT, INDENT, &held_out(held))?;
-    }
-    let text = format!(
-        "{CONVENTION} Index: the extremal index by runs, 1 where the largest samples come one by \
-         one. P²: {P2_CAUTION}"
-    );
+    let text = format!("{CONVENTION} P²: {P2_CAUTION}");
     wrapped(to, &format!("{INDENT}{DIM}"), INDENT, &format!("{text}{DIM:#}"))
 }
 
@@ -275,9 +206,7 @@ fn row(name: &str, of: &Distribution) -> Vec<String> {
     let shape = of.shape.as_ref();
     vec![
         name.into(),
-        of.mean_n_eff.map_or("-".into(), grouped),
         us(of.mean_ns),
-        us(of.mean_error_ns),
         us(of.sd_ns),
         part(of.cv),
         part(of.spread),
@@ -285,7 +214,6 @@ fn row(name: &str, of: &Distribution) -> Vec<String> {
         part(shape.and_then(|shape| shape.g1_sample)),
         part(shape.map(|shape| shape.g2)),
         part(shape.and_then(|shape| shape.g2_sample)),
-        part(of.extremal.map(|of| of.runs)),
     ]
 }
 
@@ -559,14 +487,6 @@ mod tests {
         let want = ["31.6", "0.0500", "4 998", "-1.70", "0.00", "0.12", "250"];
         assert_eq!(texts.map(|text| text.replace('\u{202f}', " ")), want);
         assert_eq!(number(f64::NAN), "-");
-    }
-
-    #[test]
-    fn a_failed_prediction_is_reported() {
-        let held = Holdout { level_ns: 48_400.0, of: 120, expected: 6.0, exceeded: 7, p: 0.41 };
-        assert!(held_out(&held).ends_with("48.4 µs: 7 did (p = 0.41), as chance has it."));
-        let bad = Holdout { exceeded: 30, p: 1e-9, ..held };
-        assert!(held_out(&bad).contains("30 did (p = 0.00), more than chance allows"));
     }
 }
 

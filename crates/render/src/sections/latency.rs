@@ -225,8 +225,7 @@ fn percentile_figure(run: &Run, report: &Report) -> Markup {
     if run.threads.len() > 1 {
         legend.extend(cpu_legend(run));
     }
-    let confidence = units::confidence(report.options.requirement.confidence_ppm);
-    legend.push(("whisker".into(), None, format!("interval at {confidence} confidence")));
+    legend.push(("whisker".into(), None, "range over the tenths of the run".into()));
     crate::html::figure(&Figure {
         title,
         text: &text,
@@ -366,7 +365,7 @@ fn figure(run: &Run, columns: &[BinColumn], time: TimeBins) -> Markup {
     })
 }
 
-// Tables of quantiles with their intervals: all CPUs, each CPU, each load phase, both views.
+// Tables of quantiles with their ranges: all CPUs, each CPU, each load phase, both views.
 
 /// A row: its name and what was measured.
 type Row<'a> = (String, &'a Measured);
@@ -378,7 +377,7 @@ pub(crate) fn quantiles_section(report: &Report) -> Markup {
         report.phases.iter().map(|phase| (phase.name.clone(), &phase.measured)).collect();
     html! {
         section #quantiles {
-            p { (convention(report)) }
+            p { (CONVENTION) }
             h3 { "Wake-up view" }
             (quantiles_table("Wake-up view", &all, View::Wake))
             @if report.all.missed > 0 {
@@ -395,14 +394,10 @@ pub(crate) fn quantiles_section(report: &Report) -> Markup {
     }
 }
 
-fn convention(report: &Report) -> String {
-    format!(
-        "Microseconds. Below each quantile stands its interval at {} confidence; a question mark \
-         is an end that the samples do not give. A quantile is the upper edge of a bucket at most \
-         0.8 % wide; smallest and largest are exact.",
-        units::confidence(report.options.requirement.confidence_ppm)
-    )
-}
+const CONVENTION: &str = "Microseconds. Below each quantile stands its range over the tenths of \
+    the run (of the phase), where each holds ten wake-ups beyond it: a fact, and no confidence. A \
+    quantile is the upper edge of a bucket at most 0.8 % wide, a range has edges of buckets 3 % \
+    wide; smallest and largest are exact.";
 
 /// Which wake-ups a table is about.
 #[derive(Clone, Copy)]

@@ -184,7 +184,7 @@ pub(crate) fn method_section(report: &Report) -> Markup {
             h3 { "Command line" }
             pre.code tabindex="0" { code { (command(report)) } }
             h3 { "Words" }
-            (words(report))
+            (words())
             h3 { "Limits of what is claimed" }
             (limits(report))
         }
@@ -260,22 +260,14 @@ fn command(report: &Report) -> String {
     report.run.command.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn words(report: &Report) -> Markup {
-    let confidence = units::confidence(report.options.requirement.confidence_ppm);
-    let quantile = format!(
-        "The value of rank ⌈q·n⌉, shown as the upper edge of its bucket. Its interval is that of \
-         order statistics at {confidence} confidence, from the lower edge of one bucket to the \
-         upper edge of another. n is reduced to what dependent samples are worth (long-run \
-         variance over seconds). There is none where fewer than five independent samples lie on \
-         the rarer side, or the run holds fewer than 20 seconds or 20 correlation times."
-    );
+fn words() -> Markup {
     let words = [
         ("latency", LATENCY),
         ("scheduled, sampled, missed", ACCOUNT),
         ("wake-up view", "The sampled wake-ups, as cyclictest shows them."),
         ("deadline view", DEADLINE_VIEW),
-        ("quantile", quantile.as_str()),
-        ("group of late wake-ups", GROUP),
+        ("quantile", QUANTILE),
+        ("late second, late episode", EPISODE),
         ("exposure", EXPOSURE),
     ];
     html! {
@@ -292,8 +284,12 @@ const ACCOUNT: &str = "Wake-ups that were due; that were measured; that came due
 const DEADLINE_VIEW: &str = "Every wake-up that was due; a missed one counts with its own \
     lateness, so that a long stall is not one sample but all that it swallowed.";
 
-const GROUP: &str =
-    "Late wake-ups with less than ten on-time periods between them: one cause, counted once.";
+const QUANTILE: &str = "The value of rank ⌈q·n⌉, shown as the upper edge of its bucket, and its \
+    range over ten equal parts of the run.";
+
+const EPISODE: &str = "A second (a period, where that is longer) in which any wake-up on any CPU \
+    was late. An episode begins with one and takes in those of a quarter of the time between two at \
+    the rate asked for, from its beginning on.";
 
 const EXPOSURE: &str = "Time from the first wake-up to the last under the loads. CPUs do not add \
     to it: what strikes one may strike all.";
@@ -316,8 +312,7 @@ const SCOPE: &str = "It holds for this machine, this kernel, these settings and 
 const MAXIMUM: &str = "The largest sample is no upper bound: an equally long further run exceeds \
     it with probability 1/2.";
 
-const TAIL: &str = "A bound on the rate of late wake-ups is from counting alone. The tail is \
-    followed beyond what was measured only where none of nine rules forbids it, and never beyond ten times \
-    as long.";
+const TAIL: &str = "A bound on the rate of late episodes is from counting alone: nothing is \
+    fitted, and nothing is said of rates that the run is too short for.";
 
 const SAFE: &str = "Measuring cannot certify a life-critical system.";

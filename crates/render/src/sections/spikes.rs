@@ -137,7 +137,7 @@ fn recorder_html(recorder: &RecorderSummary) -> Markup {
     if let Some(why) = &recorder.off {
         texts.push(format!("No kernel events were recorded: {why}."));
     }
-    if let Some(cost_ns) = recorder.cost_p50_ns {
+    if let Some(cost_ns) = recorder.cost_p50_ns.filter(|_| recorder.off.is_none()) {
         let sign = if cost_ns < 0 { "−" } else { "+" };
         texts.push(format!(
             "Recording changes the median latency by {sign}{}, measured in {} of slices with and \
@@ -276,7 +276,8 @@ fn summary_text(spikes: &Spikes) -> String {
 fn recorder_text(recorder: &RecorderSummary) -> String {
     let mut texts = Vec::new();
     texts.extend(recorder.off.as_ref().map(|why| format!("nothing recorded: {why}")));
-    texts.extend(recorder.cost_p50_ns.map(|cost_ns| {
+    let cost_ns = recorder.cost_p50_ns.filter(|_| recorder.off.is_none());
+    texts.extend(cost_ns.map(|cost_ns| {
         let sign = if cost_ns < 0 { '−' } else { '+' };
         format!("recording costs {sign}{} at p50", units::ns(cost_ns.unsigned_abs()))
     }));

@@ -421,31 +421,27 @@ fn tiles(run: &Run, report: &Report) -> Vec<Tile> {
     ];
     tiles.extend(quantiles(report));
     tiles.extend(bounds(report));
-    tiles.extend(tail(report));
+    tiles.extend(levels(report));
     tiles
 }
 
-/// The levels exceeded once in a time of operation, or that none is given.
-fn tail(report: &Report) -> Vec<Tile> {
-    let Some(tail) = &report.verdict.tail else { return Vec::new() };
-    let rows = tail.rows();
-    if rows.iter().all(|(_, ahead)| ahead.level().is_none()) {
-        let rules = rows[0].1.text();
-        return vec![Tile::new("tail", "not extrapolated".into(), rules)];
-    }
+/// The budgets that the run would have proven, or how long that takes.
+fn levels(report: &Report) -> Vec<Tile> {
     let budget_ns = report.options.requirement.budget_ns.unwrap_or(u64::MAX);
-    rows.into_iter()
-        .map(|(time, ahead)| {
-            let name = format!("once in a {time} of operation");
-            match ahead.level() {
-                None => Tile::new(&name, crate::html::NONE.into(), ahead.text()),
-                Some(level) => {
-                    let most = units::ns(level.high_ns.ceil() as u64);
-                    let few = if level.is_exploratory { "; exploratory" } else { "" };
-                    let condition = &tail.condition;
-                    let note = format!("at most {most} at 99 % confidence{few}; {condition}");
-                    Tile::new(&name, units::ns(level.level_ns as u64), note)
-                        .alarm(level.high_ns >= budget_ns as f64)
+    let levels = &report.verdict.basis.levels;
+    let shown = levels.iter().filter(|level| level.level_ns.is_some());
+    let next = levels.iter().find(|level| level.level_ns.is_none());
+    shown
+        .chain(next)
+        .map(|level| {
+            let name = format!("later less often than {}", units::rate(level.per_hour));
+            match level.level_ns {
+                Some(ns) => {
+                    Tile::new(&name, units::ns(ns), "shown by counting").alarm(ns > budget_ns)
+                }
+                None => {
+                    let takes = format!("takes {} under load", units::duration(level.takes_ns));
+                    Tile::new(&name, crate::html::NONE.into(), takes)
                 }
             }
         })
@@ -457,12 +453,11 @@ fn late(report: &Report) -> Tile {
     match report.options.requirement.budget_ns {
         None => Tile::new("late", crate::html::NONE.into(), "no budget given"),
         Some(budget_ns) => {
-            let count = basis.late_groups.map_or(basis.late_clusters, |groups| groups.count);
-            let groups = match count {
+            let seconds = match basis.late_seconds.map_or(0, |late| late.seconds) {
                 0 => String::new(),
-                n => format!(", in {}", units::count(n, "group")),
+                n => format!(", in {}", units::count(n, "late second")),
             };
-            let note = format!("later than {}{groups}", units::ns(budget_ns));
+            let note = format!("later than {}{seconds}", units::ns(budget_ns));
             Tile::new("late", units::grouped(basis.late), note).alarm(basis.late > 0)
         }
     }
@@ -482,10 +477,11 @@ fn quantiles(report: &Report) -> Vec<Tile> {
     shown
         .map(|quantile| {
             let value = quantile.value_ns.map_or(crate::html::NONE.into(), units::ns);
-            let note = match (quantile.low_ns, quantile.high_ns) {
-                (Some(low), Some(high)) => format!("{} to {}", units::ns(low), units::ns(high)),
-                (Some(low), None) => format!("above {}, no upper end", units::ns(low)),
-                _ => "no interval: too few independent samples".into(),
+            let note = match (quantile.tenths_low_ns, quantile.tenths_high_ns) {
+                (Some(low), Some(high)) => {
+                    format!("tenths of the run: {} to {}", units::ns(low), units::ns(high))
+                }
+                _ => "too few in each tenth of the run for a range".into(),
             };
             Tile::new(&quantile.q.name(), value, note)
         })
@@ -497,21 +493,20 @@ fn bounds(report: &Report) -> Vec<Tile> {
     let at =
         format!("at {} confidence", units::confidence(report.options.requirement.confidence_ppm));
     let mut tiles = Vec::new();
-    if let Some(share) = basis.late_share_upper {
-        tiles.push(Tile::new("share late, below", units::probability(share), at.clone()));
+    if let Some(held) = basis.held.filter(|held| held.late > 0) {
+        let note = "largest late share of a CPU in a tenth of the run";
+        tiles.push(Tile::new("worst tenth", units::probability(held.worst_tenth), note));
     }
-    if let Some(rate) = basis.late_rate_upper_per_hour {
-        let at = format!("{at}, if they come at a steady rate");
-        tiles.push(Tile::new("rate of late groups, below", units::per_hour(rate), at));
+    if let Some(rate) = basis.late_seconds.and_then(|late| late.proven_per_hour) {
+        tiles.push(Tile::new("late episodes, below", units::rate_at_most(rate), at));
     }
-    let n_eff = format!("worth {} independent wake-ups", units::grouped(basis.n_eff));
-    tiles.push(Tile::new("exposure", units::duration(basis.exposure_ns), n_eff));
+    tiles.push(Tile::new("exposure", units::duration(basis.exposure_ns), "under load"));
     match basis.further_ns {
         Some(0) => tiles.push(Tile::new("longer needed", "none".into(), "long enough")),
         Some(further_ns) => tiles.push(Tile::new(
             "longer needed",
             units::duration(further_ns),
-            "at least, without a further late group",
+            "at least, without a further late wake-up",
         )),
         None => {}
     }
@@ -662,7 +657,7 @@ pub fn verdict(to: &mut Terminal, report: &Report) -> io::Result<()> {
     for reason in &verdict.reasons {
         wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", reason)?;
     }
-    if let Some(levels) = verdict.tail.as_ref().and_then(|tail| tail.levels_text()) {
+    if let Some(levels) = levels_text(report) {
         wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", &levels)?;
     }
     for change in &report.changes {
@@ -670,6 +665,26 @@ pub fn verdict(to: &mut Terminal, report: &Report) -> io::Result<()> {
         wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", &text)?;
     }
     Ok(())
+}
+
+/// `Shown by counting: later than 410 µs less often than 10/h, than 900 µs less often than 3/h.`
+fn levels_text(report: &Report) -> Option<String> {
+    let levels = &report.verdict.basis.levels;
+    let text = |level: &rtproof_judge::verdict::Level| {
+        Some(format!(
+            "{} less often than {}",
+            units::ns(level.level_ns?),
+            units::rate(level.per_hour)
+        ))
+    };
+    let shown: Vec<String> = levels.iter().filter_map(text).collect();
+    let more =
+        levels.iter().find(|level| level.level_ns.is_none()).map_or_else(String::new, |level| {
+            let (rate, takes) = (units::rate(level.per_hour), units::duration(level.takes_ns));
+            format!("; what comes less often than {rate} takes {takes} to tell")
+        });
+    (!shown.is_empty())
+        .then(|| format!("Shown by counting: later than {}{more}.", shown.join(", ")))
 }
 
 /// The verdict in a sentence.

@@ -569,7 +569,12 @@ mod levels_tests {
     use super::*;
 
     fn measured(mean_ns: Option<f64>, sd_ns: Option<f64>, wake: &[(Q, u64)]) -> Measured {
-        let quantile = |&(q, ns)| Quantile { q, value_ns: Some(ns), low_ns: None, high_ns: None };
+        let quantile = |&(q, ns)| Quantile {
+            q,
+            value_ns: Some(ns),
+            tenths_low_ns: None,
+            tenths_high_ns: None,
+        };
         Measured {
             scheduled: 9,
             sampled: 9,
@@ -582,7 +587,6 @@ mod levels_tests {
             deadline_mean_ns: None,
             wake: wake.iter().map(quantile).collect(),
             deadline: Vec::new(),
-            n_eff: 9,
         }
     }
 

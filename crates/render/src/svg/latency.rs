@@ -317,7 +317,7 @@ pub(crate) fn draw_percentile(
             path.line.thick d=(curve(&frame, &wake, max_ns, 0.5)) {}
         }
         (frame.budget_level(run.options.requirement.budget_ns))
-        @for quantile in report.all.wake.iter().filter(is_upper) { (interval(&frame, quantile)) }
+        @for quantile in report.all.wake.iter().filter(is_upper) { (range(&frame, quantile)) }
         (end_of_data(&frame, wake.total(), max_ns))
     };
     Some(frame.root(about, &body))
@@ -420,28 +420,23 @@ fn is_upper(quantile: &&Quantile) -> bool {
     2 * quantile.q.above <= quantile.q.of
 }
 
-/// The interval of a quantile: a whisker, with an arrow where the samples give no upper end.
-fn interval(frame: &Frame, quantile: &Quantile) -> Markup {
+/// The range of a quantile over the tenths of the run: a whisker.
+fn range(frame: &Frame, quantile: &Quantile) -> Markup {
     let x = frame.px_x(quantile.q.of as f64 / quantile.q.above.max(1) as f64);
-    let (Some(_), Some(low_ns)) = (quantile.value_ns, quantile.low_ns) else {
+    let ends = quantile.tenths_low_ns.zip(quantile.tenths_high_ns);
+    let Some((low_ns, high_ns)) = ends.filter(|_| quantile.value_ns.is_some()) else {
         return Markup::default();
     };
-    let low = frame.px_y(low_ns as f64);
-    let (high, open) = match quantile.high_ns {
-        Some(high_ns) => (frame.px_y(high_ns as f64), false),
-        None => (frame.top + 4.0, true),
-    };
+    let (low, high) = (frame.px_y(low_ns as f64), frame.px_y(high_ns as f64));
     let mut path = Path::default();
     path.to(x - 4.0, low).across(x + 4.0).to(x, low).down(high);
-    if open {
-        path.to(x - 4.0, high + 6.0).line(x, high).line(x + 4.0, high + 6.0);
-    } else {
-        path.to(x - 4.0, high).across(x + 4.0);
-    }
-    let to = quantile.high_ns.map_or("no upper end".into(), units::ns);
+    path.to(x - 4.0, high).across(x + 4.0);
     html! {
         g.interval {
-            title { (quantile.q.name()) ": " (units::ns(low_ns)) " to " (to) }
+            title {
+                (quantile.q.name()) ", tenths of the run: " (units::ns(low_ns)) " to "
+                (units::ns(high_ns))
+            }
             path d=(path.finish()) {}
         }
     }

@@ -125,7 +125,7 @@ fn differs(line: &CauseLine, labels: [&str; 2]) -> Option<String> {
     }
     let text = |label: &str, cell: &CauseCell| match cell.count {
         0 => format!("{label} never"),
-        _ => format!("{label} {}", units::per_hour(cell.per_hour)),
+        _ => format!("{label} {}", units::rate(cell.per_hour)),
     };
     let who = if line.culprit.is_empty() { String::new() } else { format!(" ({})", line.culprit) };
     let (one, other) = (text(labels[0], one), text(labels[1], other));

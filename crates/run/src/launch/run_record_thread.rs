@@ -2,7 +2,7 @@
 
 use rtproof_measure::Slot;
 use rtproof_record::{ThreadTick, run::ThreadInfo};
-use rtproof_stats::dependence::GAP_PERIODS;
+use rtproof_stats::coincidence::GAP_PERIODS;
 use rtproof_trace::{WakeUp, WakeUpBasis};
 
 use crate::prove::collect::second;

@@ -260,6 +260,7 @@ pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Op
             class: BudgetClass::Soft,
             confidence_ppm: 950_000,
             rate_per_1000h: 125,
+            episode_ns: None,
         },
         profile: String::new(),
         skipped: std::collections::BTreeMap::default(),

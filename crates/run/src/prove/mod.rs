@@ -31,6 +31,7 @@ use rtproof_host::{
     facts::tasks::Policy,
     user_file::{self, usage},
 };
+use rtproof_judge::verdict;
 use rtproof_measure::{
     Slot, StartedThread,
     clock::Clock,
@@ -275,8 +276,12 @@ pub struct Request {
     pub class: BudgetClass,
     /// Confidence of the verdict.
     pub confidence_ppm: u32,
-    /// Highest acceptable rate of late wake-ups in class 100.
+    /// Highest acceptable rate of late episodes in class 100.
     pub rate_per_1000h: u64,
+    /// Longest stretches of late wake-ups to allow for in class 95.
+    pub episode_ns: Option<u64>,
+    /// Whether the run is as long as what is asked for takes, in place of a duration.
+    pub to_prove: bool,
     /// CPUs to measure, as a list; `None`: those of the profile, else the isolated ones, else all.
     pub cpus: Option<String>,
     /// Profile and checks left out.
@@ -317,6 +322,8 @@ impl Request {
             class: BudgetClass::Hundred,
             confidence_ppm: 950_000,
             rate_per_1000h: 125,
+            episode_ns: None,
+            to_prove: false,
             cpus: None,
             intent: RequestedIntent::default(),
             priority: None,
@@ -352,7 +359,18 @@ const RUN_NS: u64 = 60 * SECOND_NS;
 pub fn resolve_options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
     let intent = request.intent.resolve()?;
     let period_ns = request.period_ns.or(intent.period_ns).unwrap_or(PERIOD_NS);
-    let duration_ns = parse::until(request.samples, period_ns, request.duration_ns, RUN_NS)
+    let requirement = Requirement {
+        budget_ns: request.budget_ns.or(intent.budget_ns),
+        class: request.class,
+        confidence_ppm: request.confidence_ppm,
+        rate_per_1000h: request.rate_per_1000h,
+        episode_ns: request.episode_ns,
+    };
+    let for_ns = match request.to_prove {
+        true => Some(time_to_prove(request, &requirement, period_ns)?),
+        false => request.duration_ns,
+    };
+    let duration_ns = parse::until(request.samples, period_ns, for_ns, RUN_NS)
         .map_err(|what| usage(what.to_string()))?;
     workloads::check_clock(&*workloads::timer_wakeup(), request.clock)
         .map_err(|error| usage(error.to_string()))?;
@@ -387,14 +405,45 @@ pub fn resolve_options(request: &Request, facts: &Facts) -> anyhow::Result<Optio
         clock: request.clock,
         dma_latency_us: request.dma_latency_us,
         phases: phases(request, duration_ns)?,
-        requirement: Requirement {
-            budget_ns: request.budget_ns.or(intent.budget_ns),
-            class: request.class,
-            confidence_ppm: request.confidence_ppm,
-            rate_per_1000h: request.rate_per_1000h,
-        },
+        requirement,
         cpus,
     })
+}
+
+/// Seconds in which loads begin and end, which belong to no phase as a whole.
+const EDGES_NS: u64 = 2 * SECOND_NS;
+
+/// A run that proves what is asked for, if nothing is late.
+fn time_to_prove(
+    request: &Request,
+    requirement: &Requirement,
+    period_ns: u64,
+) -> anyhow::Result<u64> {
+    let ahead = verdict::ahead(requirement, period_ns, 0).map_err(usage)?;
+    let Some(ahead) = ahead else {
+        return Err(usage(
+            "--to-prove: nothing is asked that a time proves; give --budget, and --class 95 or 100",
+        ));
+    };
+    let loaded_ns = ahead.needed_ns.saturating_add(2 * EDGES_NS);
+    // Without a load of one's own a third is idle.
+    let all_ns = if request.load.is_some() { loaded_ns } else { loaded_ns.saturating_mul(3) / 2 };
+    Ok(all_ns.div_ceil(SECOND_NS) * SECOND_NS)
+}
+
+/// What a run can prove at most; `None`: what was asked for, or nothing is asked.
+///
+/// # Errors
+/// Usage: a rate that no run judges.
+pub fn can_prove(options: &Options) -> anyhow::Result<Option<String>> {
+    let loaded = || options.phases.iter().filter(|phase| !phase.loads.is_empty());
+    let length_ns = |phase: &Phase| phase.to_ns.saturating_sub(phase.from_ns);
+    let exposure_ns = match loaded().map(length_ns).sum() {
+        0 => options.duration_ns,
+        loaded_ns => u64::saturating_sub(loaded_ns, EDGES_NS),
+    };
+    let ahead = verdict::ahead(&options.requirement, options.period_ns, exposure_ns);
+    Ok(ahead.map_err(usage)?.and_then(|ahead| ahead.sentence))
 }
 
 /// Where what is not measured runs.

@@ -62,6 +62,7 @@ pub(super) fn options(shape: &Shape) -> Options {
             class: BudgetClass::Hundred,
             confidence_ppm: 950_000,
             rate_per_1000h: 200_000,
+            episode_ns: None,
         },
     }
 }
