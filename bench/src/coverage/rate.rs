@@ -7,7 +7,7 @@ use rtproof_record::{
     BudgetClass, Run,
     run::{Second, Totals},
 };
-use rtproof_stats::{Histogram, Layout, Moments, Sample, binomial::Random, evidence};
+use rtproof_stats::{Histogram, Layout, Moments, Sample, binomial::Random, evidence::LateSpans};
 
 use super::case::{Case, Promise};
 
@@ -139,7 +139,8 @@ fn late_seconds(groups: &[Group]) -> u64 {
 
 /// By the dead time of the rate asked for.
 fn episodes(groups: &[Group]) -> u64 {
-    evidence::episodes(seconds_of(groups), (3600.0 / 4.0 / ASKED) as u64)
+    let spans = seconds_of(groups).into_iter().map(|second| second..=second);
+    LateSpans::of(spans.collect()).episodes((3600.0 / 4.0 / ASKED) as u64)
 }
 
 /// What the sentence of class 100 supposes.

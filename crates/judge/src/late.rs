@@ -12,7 +12,7 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Sample,
-    evidence::{self, LateSample, PARTS},
+    evidence::{LateSample, LateSpans, PARTS},
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -26,101 +26,128 @@ pub(crate) fn second_ns(run: &Run) -> u64 {
 /// Late seconds of all CPUs.
 pub(crate) struct LateTimes {
     second_ns: u64,
-    /// Known ones by number, ascending.
-    known: Vec<u64>,
-    /// Longer rows with late wake-ups: first second, one after the last, and how many at most.
-    rows: Vec<(u64, u64, u64)>,
+    known: LateSpans,
+    /// Longer rows with late wake-ups, by their first second, and how many are late at most.
+    rows: Vec<(RangeInclusive<u64>, u64)>,
 }
 
 impl LateTimes {
     pub(crate) fn of(run: &Run, budget_ns: u64) -> Self {
         let second_ns = second_ns(run);
-        let mut times = Self { second_ns, known: Vec::new(), rows: Vec::new() };
-        run.threads.iter().for_each(|thread| times.add(thread, budget_ns));
-        times.known.sort_unstable();
-        times.known.dedup();
-        times.rows.sort_unstable();
+        let (mut known, mut rows) = (Vec::new(), Vec::new());
+        for thread in &run.threads {
+            add(thread, budget_ns, second_ns, &mut known, &mut rows);
+        }
+        rows.sort_unstable_by_key(|(span, _)| (*span.start(), *span.end()));
         // CPUs of the same row: each may have been late in seconds of its own.
-        times.rows.dedup_by(|next, row| {
-            let is_same = (row.0, row.1) == (next.0, next.1);
+        rows.dedup_by(|next, row| {
+            let is_same = row.0 == next.0;
             if is_same {
-                row.2 = row.2.saturating_add(next.2).min(row.1 - row.0);
+                row.1 = row.1.saturating_add(next.1).min(length(&row.0));
             }
             is_same
         });
-        times
-    }
-
-    fn add(&mut self, thread: &Thread, budget_ns: u64) {
-        let second_ns = self.second_ns;
-        let covered = |sample: Sample| late_seconds(sample, budget_ns, second_ns);
-        let listed = || thread.top.iter().filter(|sample| sample.latency_ns > budget_ns);
-        if listed().count() as u64 == thread.totals.late_sampled {
-            self.known.extend(listed().copied().flat_map(covered));
-            return;
-        }
-        for row in thread.seconds.iter().filter(|row| row.totals.late() > 0) {
-            let (from, to) = (row.from_ns / second_ns, row.to_ns.saturating_sub(1) / second_ns);
-            // A row of a staggered thread lies across two seconds, and is one.
-            let is_one = row.to_ns.saturating_sub(row.from_ns) < second_ns * 3 / 2;
-            // What a wake-up that was seconds late covers is late; the largest is exact.
-            let latency_ns = row.totals.wake.max().unwrap_or(0);
-            let largest = Sample { due_ns: row.max_at_ns, latency_ns };
-            let covered = covered(largest);
-            if is_one {
-                self.known.push(from);
-                self.known.extend(covered);
-            } else {
-                let (late, covered) = (row.totals.late(), covered.count() as u64);
-                self.rows.push((from, to + 1, late.max(covered).min(to + 1 - from)));
-            }
-        }
+        Self { second_ns, known: LateSpans::of(known), rows }
     }
 
     pub(crate) fn most(&self) -> u64 {
-        self.known.len() as u64 + self.rows.iter().map(|row| row.2).sum::<u64>()
+        self.rows.iter().fold(self.known.seconds(), |sum, row| sum.saturating_add(row.1))
     }
 
     pub(crate) fn least(&self) -> u64 {
-        let rows = self.rows.iter().filter(|row| !self.holds_known(row));
-        self.known.len() as u64 + rows.count() as u64
+        let mut spans: Vec<&RangeInclusive<u64>> =
+            self.rows.iter().map(|(span, _)| span).filter(|s| !self.known.any_within(s)).collect();
+        spans.sort_unstable_by_key(|span| *span.end());
+        let mut free = 0;
+        let apart = spans.into_iter().filter(|span| {
+            let is_apart = *span.start() >= free;
+            if is_apart {
+                free = span.end().saturating_add(1);
+            }
+            is_apart
+        });
+        self.known.seconds().saturating_add(apart.count() as u64)
     }
 
-    fn holds_known(&self, &(from, to, _): &(u64, u64, u64)) -> bool {
-        self.known.get(self.known.partition_point(|&second| second < from)).is_some_and(|&s| s < to)
+    fn dead(&self, dead_ns: u64) -> u64 {
+        dead_ns.div_ceil(self.second_ns).max(1)
     }
 
     /// Episodes, wherever in longer rows wake-ups were late: at most.
     pub(crate) fn episodes(&self, dead_ns: u64) -> u64 {
-        let dead = dead_ns.div_ceil(self.second_ns).max(1);
-        let spread = |&(from, to, count): &(u64, u64, u64)| {
-            let step = ((to - from) / count.max(1)).max(dead);
-            (0..count).map(move |i| from + i * step).take_while(move |&second| second < to)
-        };
-        let mut all: Vec<u64> =
-            self.known.iter().copied().chain(self.rows.iter().flat_map(spread)).collect();
-        all.sort_unstable();
-        evidence::episodes(
-            all.into_iter().map(|second| second.saturating_mul(self.second_ns)),
-            dead_ns,
-        )
+        let dead = self.dead(dead_ns);
+        let (mut count, mut free) = (self.known.episodes(dead), 0_u64);
+        for (span, late) in &self.rows {
+            // As far apart as so many may be.
+            let step = (length(span) / (*late).max(1)).max(dead);
+            let places = length(span).div_ceil(step).min(*late);
+            let gone = free.saturating_sub(*span.start()).div_ceil(step).min(places);
+            if gone < places {
+                count = count.saturating_add(places - gone);
+                free = (places - 1).saturating_mul(step).saturating_add(*span.start());
+                free = free.saturating_add(dead);
+            }
+        }
+        count
     }
 
     /// Episodes at least: late wake-ups that are so far apart wherever in their rows they were.
     pub(crate) fn episodes_least(&self, dead_ns: u64) -> u64 {
-        let known = self.known.iter().map(|&second| (second, second));
-        let mut spans: Vec<(u64, u64)> =
-            known.chain(self.rows.iter().map(|row| (row.1 - 1, row.0))).collect();
+        let dead = self.dead(dead_ns);
+        let known = self.known.spans().iter().map(|span| (*span.end(), *span.start(), true));
+        let rows = self.rows.iter().map(|(span, _)| (*span.end(), *span.start(), false));
+        let mut spans: Vec<(u64, u64, bool)> = known.chain(rows).collect();
         // By their end: those that end first leave most room.
         spans.sort_unstable();
-        let (mut count, mut free_ns) = (0, 0);
-        for (last, first) in spans {
-            if first.saturating_mul(self.second_ns) >= free_ns {
-                count += 1;
-                free_ns = last.saturating_mul(self.second_ns).saturating_add(dead_ns);
+        let (mut count, mut free) = (0_u64, 0_u64);
+        for (last, first, is_known) in spans {
+            if is_known && last >= free {
+                let begin = first.max(free);
+                let more = (last - begin) / dead;
+                count = count.saturating_add(more).saturating_add(1);
+                free = begin.saturating_add(more.saturating_add(1).saturating_mul(dead));
+            } else if !is_known && first >= free {
+                count = count.saturating_add(1);
+                free = last.saturating_add(dead);
             }
         }
         count
+    }
+}
+
+fn length(span: &RangeInclusive<u64>) -> u64 {
+    (span.end() - span.start()).saturating_add(1)
+}
+
+/// Adds what a thread shows to known spans, and to rows.
+fn add(
+    thread: &Thread,
+    budget_ns: u64,
+    second_ns: u64,
+    known: &mut Vec<RangeInclusive<u64>>,
+    rows: &mut Vec<(RangeInclusive<u64>, u64)>,
+) {
+    let covered = |sample: Sample| late_seconds(sample, budget_ns, second_ns);
+    let listed = || thread.top.iter().filter(|sample| sample.latency_ns > budget_ns);
+    if listed().count() as u64 == thread.totals.late_sampled {
+        known.extend(listed().copied().map(covered));
+        return;
+    }
+    for row in thread.seconds.iter().filter(|row| row.totals.late() > 0) {
+        // What a wake-up that was seconds late covers is late; the largest is exact.
+        let latency_ns = row.totals.wake.max().unwrap_or(0);
+        let covered = covered(Sample { due_ns: row.max_at_ns, latency_ns });
+        // A row of a staggered thread lies across two seconds, and is one.
+        if length_ns(row) < second_ns.saturating_mul(3) / 2 {
+            let first = row.from_ns / second_ns;
+            known.extend([first..=first, covered]);
+            continue;
+        }
+        let nearest = |ns: u64| ns.saturating_add(second_ns / 2) / second_ns;
+        let (from, to) = (nearest(row.from_ns), nearest(row.to_ns));
+        let span = from..=to.saturating_sub(1).max(from);
+        let most = row.totals.late().max(length(&covered)).min(length(&span));
+        rows.push((span, most));
     }
 }
 
@@ -316,9 +343,9 @@ mod tests {
     #[test]
     fn an_outage_is_as_many_seconds_as_it_lasts() {
         let mut one = run(BudgetClass::Hundred, 1, 60, &[(0, 10_500, 5 * SECOND_NS)]);
-        assert_eq!(LateTimes::of(&one, BUDGET).known, [10, 11, 12, 13, 14, 15]);
+        assert_eq!(LateTimes::of(&one, BUDGET).known.spans(), [10..=15]);
         one.threads[0].top.clear();
-        assert_eq!(LateTimes::of(&one, BUDGET).known, [10, 11, 12, 13, 14, 15]);
+        assert_eq!(LateTimes::of(&one, BUDGET).known.spans(), [10..=15]);
     }
 
     /// Rows of a minute in place of seconds.
@@ -360,6 +387,18 @@ mod tests {
         by_minutes(&mut always);
         let times = LateTimes::of(&always, BUDGET);
         assert_eq!((times.most(), times.least(), times.episodes(60 * SECOND_NS)), (180, 3, 3));
+    }
+
+    #[test]
+    fn what_no_run_can_be_is_no_work() {
+        let mut run = run(BudgetClass::Hundred, 1, 180, &[(0, 500, u64::MAX - 9)]);
+        let times = LateTimes::of(&run, BUDGET);
+        assert!(times.most() > u64::MAX / 2 / SECOND_NS && times.episodes(SECOND_NS) > 1 << 32);
+        run.threads[0].top.clear();
+        run.threads[0].seconds[9].to_ns = u64::MAX;
+        run.threads[0].seconds[9].totals.late_missed = u64::MAX / 4;
+        let times = LateTimes::of(&run, BUDGET);
+        assert!(times.episodes(10) > 0 && times.episodes_least(10) > 0 && times.least() > 0);
     }
 
     #[test]

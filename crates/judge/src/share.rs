@@ -119,6 +119,9 @@ impl Shares {
             let blocks = evidence::blocks_needed(&cpu.shares, ALLOWED, self.wanted)?;
             let blocks = blocks.ceil().max(BLOCKS_MIN as f64);
             let seconds = (blocks * cpu.longer).powi(2) / 30.0;
+            // Of blocks without a wake-up there is nothing.
+            let filled = cpu.shares.len() as f64 / cpu.held.blocks.max(1) as f64;
+            let seconds = if filled < 1.0 { seconds / filled.max(1e-9).powi(2) } else { seconds };
             let stretches_s = blocks * (self.stretch_ns * STRETCHES) as f64 / 1e9;
             // One more for the rows of a run, which do not end with a block.
             Some(((seconds.max(stretches_s) + 1.0) * 1e9) as u64)

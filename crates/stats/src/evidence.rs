@@ -96,16 +96,52 @@ fn variance(values: &[f64]) -> f64 {
 // Episodes. One begins with a late second and takes in every one less than a dead time after its
 // beginning (a non-paralysable counter): lateness that goes on cannot hide in one.
 
-/// Episodes among late seconds, ascending.
-pub fn episodes(times_ns: impl IntoIterator<Item = u64>, dead_ns: u64) -> u64 {
-    let (mut count, mut free_ns) = (0, None);
-    for time in times_ns {
-        if free_ns.is_none_or(|free| time >= free) {
-            count += 1;
-            free_ns = Some(time.saturating_add(dead_ns));
+/// Late seconds by number: spans from the first to the last of each, ascending and apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LateSpans(Vec<RangeInclusive<u64>>);
+
+impl LateSpans {
+    /// Of spans in any order.
+    pub fn of(mut spans: Vec<RangeInclusive<u64>>) -> Self {
+        spans.sort_unstable_by_key(|span| *span.start());
+        let mut apart: Vec<RangeInclusive<u64>> = Vec::with_capacity(spans.len());
+        for span in spans {
+            match apart.last_mut().filter(|last| span.start() <= last.end()) {
+                Some(last) => *last = *last.start()..=*last.end().max(span.end()),
+                None => apart.push(span),
+            }
         }
+        Self(apart)
     }
-    count
+
+    pub fn spans(&self) -> &[RangeInclusive<u64>] {
+        &self.0
+    }
+
+    pub fn seconds(&self) -> u64 {
+        let length = |span: &RangeInclusive<u64>| (span.end() - span.start()).saturating_add(1);
+        self.0.iter().fold(0, |sum, span| sum.saturating_add(length(span)))
+    }
+
+    /// Whether one lies between two seconds.
+    pub fn any_within(&self, span: &RangeInclusive<u64>) -> bool {
+        let next = self.0.partition_point(|own| own.end() < span.start());
+        self.0.get(next).is_some_and(|own| own.start() <= span.end())
+    }
+
+    /// Episodes for a dead time of so many seconds.
+    pub fn episodes(&self, dead: u64) -> u64 {
+        let (mut count, mut free, dead) = (0_u64, 0_u64, dead.max(1));
+        for span in &self.0 {
+            let first = (*span.start()).max(free);
+            if first <= *span.end() {
+                let more = (span.end() - first) / dead;
+                count = count.saturating_add(more).saturating_add(1);
+                free = first.saturating_add(more.saturating_add(1).saturating_mul(dead));
+            }
+        }
+        count
+    }
 }
 
 /// A rate that late episodes are held against.
@@ -175,13 +211,10 @@ pub fn level(
     rate: Rate,
 ) -> Option<u64> {
     let is_shown = |count: usize| {
-        let mut seconds: Vec<u64> =
-            largest[..count].iter().flat_map(|late| late.seconds.clone()).collect();
-        seconds.sort_unstable();
-        seconds.dedup();
-        let times = seconds.iter().map(|second| second.saturating_mul(second_ns));
-        let episodes = episodes(times, rate.dead_ns());
-        rate.is_shown(episodes, seconds.len() as u64, time_ns)
+        let late =
+            LateSpans::of(largest[..count].iter().map(|late| late.seconds.clone()).collect());
+        let dead = rate.dead_ns().div_ceil(second_ns.max(1));
+        rate.is_shown(late.episodes(dead), late.seconds(), time_ns)
     };
     if !is_shown(0) {
         return None;
@@ -279,25 +312,32 @@ mod tests {
         Rate { per_hour, confidence: 0.95 }
     }
 
+    fn late(seconds: impl IntoIterator<Item = u64>) -> LateSpans {
+        LateSpans::of(seconds.into_iter().map(|second| second..=second).collect())
+    }
+
     #[test]
     fn episodes_begin_with_what_is_late() {
-        assert_eq!(episodes([0, 1, 2, 9, 10, 14, 20], 5), 4);
-        assert_eq!(episodes([], 5), 0);
+        assert_eq!(late([20, 0, 1, 2, 14, 9, 10]).episodes(5), 4);
+        assert_eq!((late([]).episodes(5), late([]).seconds()), (0, 0));
         // Always late for an hour at 3/h: twelve, not one.
-        assert_eq!(episodes((0..3600).map(|s| s * SECOND), rate(3.0).dead_ns()), 12);
+        let always = LateSpans::of(vec![0..=3599, 100..=200]);
+        assert_eq!((always.episodes(300), always.seconds()), (12, 3600));
+        assert_eq!(late(0..3600).episodes(300), 12);
         assert_eq!(rate(3.0).dead_ns(), 300 * SECOND);
+        // What no record can hold is no work.
+        let forever = LateSpans::of(vec![0..=u64::MAX]);
+        assert_eq!((forever.seconds(), forever.episodes(1)), (u64::MAX, u64::MAX));
+        assert!(always.any_within(&(3000..=9000)) && !always.any_within(&(3600..=9000)));
     }
 
     #[test]
     fn more_late_seconds_are_never_fewer_episodes() {
         let mut random = Random::new(8);
         for _ in 0..300 {
-            let mut times: Vec<u64> = (0..random.below(30)).map(|_| random.below(200)).collect();
-            times.sort_unstable();
-            let before = episodes(times.iter().copied(), 20);
-            times.push(random.below(200));
-            times.sort_unstable();
-            assert!(episodes(times, 20) >= before);
+            let times: Vec<u64> = (0..random.below(30)).map(|_| random.below(200)).collect();
+            let more = times.iter().copied().chain([random.below(200)]);
+            assert!(late(more).episodes(20) >= late(times.iter().copied()).episodes(20));
         }
     }
 

@@ -146,7 +146,8 @@ fn a_disk_that_is_full_for_some_seconds_costs_nothing() {
     let folder = folder();
     let script = format!(
         "mount -t tmpfs -o size=8m none {0} && cd {0} && \
-         {{ sleep 2; head -c 9m /dev/zero >ballast 2>/dev/null; sleep 4; rm ballast; echo freed; }} & \
+         {{ for i in $(seq 300); do [ -s run.rtproof ] && break; sleep 0.1; done; sleep 2; \
+            head -c 9m /dev/zero >ballast 2>/dev/null; sleep 4; rm ballast; echo freed; }} & \
          cd {0}; sleep 0.5; {1} prove --for 12s --load idle --budget 1h -o run; \
          {1} report run.rtproof",
         folder.path().display(),
