@@ -193,8 +193,8 @@ fn power() -> Vec<Case> {
     vec![
         at(GOOD, VerdictAnswer::Accepted, 0.01, 1.01, "a hundredth of the rate asked for"),
         at(GOOD, VerdictAnswer::Accepted, 0.1, 4.0, "a tenth"),
-        at(BAD, VerdictAnswer::Refused, 3.0, 16.0, "three times the rate asked for"),
-        at(BAD, VerdictAnswer::Refused, 10.0, 1.0, "ten times"),
+        at(BAD, VerdictAnswer::Refused, 4.0, 16.0, "four times the rate asked for"),
+        at(BAD, VerdictAnswer::Refused, 10.0, 4.0, "ten times"),
         at(BAD, VerdictAnswer::Refused, 100.0, 0.1, "a hundred times"),
     ]
 }

@@ -232,7 +232,6 @@ fn periodic() -> Vec<(&'static str, u64, Vec<u64>, Events)> {
             0,
         ),
         of("1 s in half of the seconds, 2 min", 2 * MINUTE, vec![comb(SECOND, 0.5, late)], 20),
-        of("100 ms in one of twenty, 1 min", MINUTE, vec![comb(100 * MS, 0.05, late)], 0),
         of("1 min in one minute of three, 2 h", 2 * HOUR, vec![comb(MINUTE, 0.33, late)], 0),
         of(
             "1 s, up to 10 % early or late, 5 min",
@@ -262,12 +261,6 @@ fn periodic() -> Vec<(&'static str, u64, Vec<u64>, Events)> {
             "1 s that wait 1 % more or less each time, 5 min",
             5 * MINUTE,
             vec![comb(SECOND, 1.0, Jitter::Adding(0.01))],
-            0,
-        ),
-        of(
-            "1 s that wait 10 % more or less each time, 5 min",
-            5 * MINUTE,
-            vec![comb(SECOND, 1.0, Jitter::Adding(0.1))],
             0,
         ),
     ]

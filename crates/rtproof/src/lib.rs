@@ -313,7 +313,7 @@ fn is_machine(path: &Path, root: &Root) -> anyhow::Result<()> {
 /// A JSON document that rtproof prints, with its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The version as its documents name it, e.g. `rtproof/report/1`.
+    /// The version as its documents name it, e.g. `rtproof/report/2`.
     pub id: &'static str,
     /// Name of its page in docs/reference, without `.schema.json`.
     pub page: &'static str,
@@ -334,7 +334,7 @@ pub const FORMS: &[Form] = &[
     form("rtproof/check/2", "check", of::<Answered<'static, check::Audit>>),
     form("rtproof/explain/1", "check-explain", of::<check_explain::CheckExplainDocument>),
     form(
-        "rtproof/compare/2",
+        "rtproof/compare/3",
         "compare",
         of::<Answered<'static, rtproof_judge::compare::Comparison>>,
     ),
@@ -368,7 +368,7 @@ pub const FORMS: &[Form] = &[
     form("rtproof/measure-plan/1", "measure-plan", of::<measure::MeasurePlan>),
     form("rtproof/new/1", "new", of::<commands::NewDocument<'static>>),
     form("rtproof/record/1", "record", of::<rtproof_record::export::RecordDocument<'static>>),
-    form("rtproof/report/1", "report", of::<Answered<'static, Report>>),
+    form("rtproof/report/2", "report", of::<Answered<'static, Report>>),
     form("rtproof/run/1", "run", of::<rtproof_results::launch::Launched>),
     form("rtproof/run-plan/1", "run-plan", of::<rtproof_results::launch::LaunchPlan>),
     form("rtproof/tune-applied/1", "tune-applied", of::<Answered<'static, tune::Applied>>),

@@ -43,6 +43,14 @@ fn periods_and_budgets() {
     refused(&["--confidence", "95us"], &["percentage"]);
     refused(&["--max-rate", "0/h"], &["zero"]);
     refused(&["--max-rate", "often"], &["12/h"]);
+    refused(&["--max-rate", "361/h", "--budget", "1us"], &["above 360/h", "--class 95"]);
+    refused(
+        &["--max-rate", "100/h", "--budget", "1us", "--period", "10s", "--for", "1m"],
+        &["above 36/h"],
+    );
+    refused(&["--to-prove"], &["--budget"]);
+    refused(&["--to-prove", "--for", "1m", "--budget", "1us"], &["cannot be used with"]);
+    refused(&["--episode", "0s"], &["zero"]);
     refused(&["--class", "hard"], &["soft", "95", "100", "safe"]);
     refused(&["--priority", "0"], &["1 to 99"]);
     refused(&["--priority", "100"], &["1 to 99"]);

@@ -72,7 +72,7 @@ fn removing_multipathd_did_not_improve_the_quantiles_but_the_far_tail() {
     let folder = folder();
     let files = named(&data, &["rt-stress", "no-multipathd"]);
     let comparison = json(folder.path(), &files, &[]);
-    assert_eq!(comparison["schema"], "rtproof/compare/2");
+    assert_eq!(comparison["schema"], "rtproof/compare/3");
     assert_eq!(comparison["result"], "cannot_decide");
     let sentence = comparison["sentence"].as_str().expect("a sentence");
     for part in [
@@ -363,7 +363,7 @@ mod live {
         );
         assert_eq!(broken, Value::Null);
         let inside = "JSON.parse(document.querySelector('#rtproof-compare').text).schema";
-        assert_eq!(page.evaluate(inside), "rtproof/compare/2");
+        assert_eq!(page.evaluate(inside), "rtproof/compare/3");
         page.print_to_pdf(&path.join("compare.pdf"));
         for view in [PHONE, View { dark: true, ..DESKTOP }, View { dark: true, ..PHONE }] {
             page.show(view);

@@ -275,9 +275,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             to,
             &rtproof_judge::report::MachineSummary::of(&facts),
             &findings,
-        )?;
-        can_prove.iter().try_for_each(|text| rtproof_render::page::note_text(to, text))
+        )
     })?;
+    if let Some(text) = can_prove.filter(|_| !crate::is_quiet()) {
+        // Not of the answer: a closed stderr must not end a run.
+        let _ = crate::stderr_line(&text);
+    }
 
     let load_dir = request.load_dir.as_deref();
     let (mut switcher, mut now) = (NoSwitcher, CellDisplay::of_one(options.duration_ns, args.rows));

@@ -53,7 +53,7 @@ fn a_run_and_its_report_are_equal_byte_for_byte() {
     let (json, json_code) = report(&record);
     assert_eq!(json_code, code(&output));
     assert_accounted(&json);
-    assert_eq!(json["schema"], "rtproof/report/1");
+    assert_eq!(json["schema"], "rtproof/report/2");
     let sentence = json["verdict"]["sentence"].as_str().expect("a sentence");
     let answer = json["answer"]["result"].as_str().expect("an answer");
     assert!(answer.ends_with(sentence), "{answer}");
