@@ -279,11 +279,10 @@ impl VerdictCase<'_> {
     fn above(&self) -> String {
         let c = &self.counted;
         let (asked, seconds) = (units::rate(c.rate.per_hour), self.seconds_text());
-        let allowed = units::grouped(c.rate.expected(c.covered_ns) as u64);
         let time = units::duration(c.covered_ns);
         match () {
             () if c.has_too_many() => format!(
-                "{seconds} in {time}: {asked} allows {allowed}, and {} times that is refused at {} \
+                "{seconds} in {time}, more than {} times what {asked} allows: refused at {} \
                  confidence, whatever depends on what.",
                 units::grouped(too_many(c.rate.confidence).round() as u64),
                 self.confidence_text()
