@@ -7,6 +7,7 @@ pub mod distribution;
 pub mod locks;
 pub mod moving;
 pub mod plan;
+pub mod proof;
 pub mod report;
 pub mod rules;
 mod share;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context;
 
 use rtproof_judge::{
-    causes::{self, Explanation, Share, Span},
+    causes::{self, Explanation, Share, ShareRow, Span},
     units,
 };
 use rtproof_trace::{
@@ -218,7 +218,7 @@ fn of_cpu(cpu: &RtlaCpu) -> Option<(WakeUp, Window, Explanation)> {
         woken_ns: None,
         switched_ns: None,
         spans,
-        shares,
+        shares: shares.into_iter().map(Share::from).collect(),
         incomplete: vec!["rtla's analysis holds sums, not events: their order is not known".into()],
         wakers: Vec::new(),
     };
@@ -227,7 +227,7 @@ fn of_cpu(cpu: &RtlaCpu) -> Option<(WakeUp, Window, Explanation)> {
     Some((wake, window, explanation))
 }
 
-fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<Share> {
+fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<ShareRow> {
     let ns = |name: &str| cpu.part(name).and_then(|part| part.ns).unwrap_or(0);
     let who = |part: &RtlaPart| -> String {
         let names = part.tasks.iter().map(|(name, id, _)| format!("{name}:{id}"));
@@ -287,22 +287,17 @@ fn kernel_stack(stack: &[String]) -> Vec<String> {
     stack[below..].to_vec()
 }
 
-fn share(cause: &str, culprit: &str, ns: u64, detail: Vec<String>) -> Share {
+fn share(cause: &str, culprit: &str, ns: u64, detail: Vec<String>) -> ShareRow {
     let checks = causes::find(cause).map(|cause| cause.checks).unwrap_or_default();
-    let mut share = Share {
+    ShareRow {
         cause: cause.into(),
         culprit: culprit.into(),
         ns,
-        alternatives: Vec::new(),
         unrecorded: vec![UNRECORDED.into()],
-        certainty: None,
         detail,
-        owner: None,
         checks: checks.iter().map(ToString::to_string).collect(),
-        remedies: Vec::new(),
-    };
-    share.certainty = Some(share.certainty());
-    share
+        ..ShareRow::default()
+    }
 }
 
 // Late wake-ups in a text: the kernel's `trace` file in every form, trace-cmd report, perf script,
