@@ -118,6 +118,7 @@ pub fn why(spikes: &Spikes) -> Option<String> {
         .map(|class| {
             let certain = percent(class.certain_ns());
             let (likely, certain) = match certain {
+                0 if class.cause == "unexplained" => ("", String::new()),
                 0 => ("likely ", String::new()),
                 all if all == percent(class.sum_ns) => ("", String::new()),
                 some => ("", format!(" ({some} % for certain)")),

@@ -254,7 +254,7 @@ fn summary_text(spikes: &Spikes) -> String {
     let limit = units::ns(spikes.threshold_ns);
     let limit = if spikes.adaptive { format!("{limit} (from the run)") } else { limit };
     if spikes.seen == 0 {
-        return format!("none later than {limit}");
+        return format!("none seen later than {limit}");
     }
     let unexamined = match spikes.unexamined {
         0 => String::new(),

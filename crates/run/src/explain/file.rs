@@ -14,7 +14,7 @@ use rtproof_judge::{
     units,
 };
 use rtproof_trace::{
-    Coverage, EventClass, WakeUp, WakeUpBasis, Window,
+    Coverage, WakeUp, WakeUpBasis, Window,
     dat::ReadAt,
     ftrace_text::{
         self, Finder, RtlaCpu, RtlaPart, TextEntry, TextError, TextTrace, Windows, parse_rtla,
@@ -373,7 +373,7 @@ fn explained(
         notes.extend(super::inferred(finder.totals()));
         let (found, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
         gather.add_unexamined(count.saturating_sub(found.len() as u64));
-        notes_of(trace, &found, (wake_ups, over_ns), &mut notes);
+        notes_of(trace, &found, wake_ups, &mut notes);
         late.push(found);
     }
     if late.iter().any(|late| !late.is_empty()) {
@@ -397,8 +397,12 @@ fn hidden_wake_ups(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     let lost = trace.lost.iter().filter(|(_, lost)| lost.from_ns > 0).count();
     let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
     let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());
-    let unseen = super::wake_ups_without_end(finder.totals()).into_iter();
-    unseen.chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
+    let timers = super::without_timers(&trace.coverage, finder.wake_ups());
+    let marked = trace.marked_ns.map(|ns| {
+        format!("its own mark says that a wake-up was {} late, over the limit", units::ns(ns))
+    });
+    let unseen = super::open_wake_ups(finder.totals()).into_iter();
+    unseen.chain(marked).chain(timers).chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
 }
 
 /// First pass: what is late.
@@ -457,12 +461,7 @@ fn about(traces: &[TextTrace]) -> String {
 }
 
 /// What the user must know of a text.
-fn notes_of(
-    trace: &TextTrace,
-    late: &[WakeUp],
-    (wake_ups, over_ns): (u64, u64),
-    notes: &mut Vec<String>,
-) {
+fn notes_of(trace: &TextTrace, late: &[WakeUp], wake_ups: u64, notes: &mut Vec<String>) {
     if !trace.is_fine {
         notes.push("Its times are whole microseconds.".to_owned());
     }
@@ -502,11 +501,9 @@ fn notes_of(
         ));
     }
     if late.is_empty() && trace.latency_ns.is_none() {
-        let is_incomplete =
-            !trace.coverage.has(EventClass::WakeUps) || !trace.coverage.has(EventClass::Switches);
         notes.push(if trace.tracer == "hwlat" {
             "hwlat found no gap above its own threshold, which the text does not say.".into()
-        } else if wake_ups == 0 && is_incomplete {
+        } else if wake_ups == 0 {
             format!(
                 "It holds {} events and no wake-up of these threads (sched_waking with \
                  sched_switch, or timerlat): whether one was late cannot be seen in it.",
@@ -514,11 +511,9 @@ fn notes_of(
             )
         } else {
             format!(
-                "It holds {} events. Of the {} of these threads that it shows none was more than \
-                 {} late.",
+                "It holds {} events and {} of these threads.",
                 trace.count,
-                units::count(wake_ups, "wake-up"),
-                units::ns(over_ns)
+                units::count(wake_ups, "wake-up")
             )
         });
     }
