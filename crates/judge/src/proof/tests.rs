@@ -317,6 +317,23 @@ fn losses_steal_and_what_does_not_fit_prove_nothing() {
     assert!(is_proved(&with(50, 7, HARDIRQ)));
     assert!(!is_proved(&with(50, 7, 0)), "not in an interrupt");
     assert!(!is_proved(&with(50, 8, HARDIRQ)), "over another task");
+    // It began twice, and ended twice: which end is whose is not known.
+    let mut twice = whole.to_vec();
+    twice
+        .splice(1..1, [(30, 7, HARDIRQ, whole[0].3.clone()), (40, 7, HARDIRQ, whole[1].3.clone())]);
+    assert!(Overs::of(&window(&twice)).prove("timer-work", &state, false, (50, 90)).is_none());
+    // An interrupt came in a softirq, and neither its begin nor its end is there.
+    let softirq = CpuState { task: 7, softirq: Some(1), ..CpuState::default() };
+    let of = |flags| {
+        let inner = (50, 7, flags, flush.clone());
+        let whole = [
+            (10, 7, 0, EventData::SoftirqEntry { vec: 1 }),
+            inner,
+            (90, 7, 0, EventData::SoftirqExit { vec: 1 }),
+        ];
+        Overs::of(&window(&whole)).prove("softirq", &softirq, false, tile).is_some()
+    };
+    assert!(of(0) && !of(HARDIRQ));
     let other = Window { cpu: 1, ..window(&whole) };
     assert!(!is_proved(&other), "of another CPU");
     let lost = |from_ns, to_ns| Window {
