@@ -8,6 +8,7 @@ mod late;
 pub mod locks;
 pub mod moving;
 pub mod plan;
+pub mod proof;
 pub mod report;
 pub mod rules;
 mod share;

@@ -1,7 +1,7 @@
 //! The spikes of a run, from its record alone: sums as they were written, the worst ones explained
 //! anew from their windows.
 
-use rtproof_model::{CauseRow, ExplainedSpike, RecorderSummary, Spikes};
+use rtproof_model::{CauseRow, RecorderSummary};
 use rtproof_record::{
     Run,
     run::Thread,
@@ -9,7 +9,7 @@ use rtproof_record::{
 };
 use rtproof_trace::{WakeUp, WakeUpBasis};
 
-use crate::causes::{CauseTable, explain, title};
+use crate::causes::{CauseTable, ExplainedSpike, Spikes, explain, title};
 
 /// The spikes of a run; `None`: its record has nothing of them.
 pub fn of_run(run: &Run) -> Option<Spikes> {
@@ -17,6 +17,7 @@ pub fn of_run(run: &Run) -> Option<Spikes> {
     let mut found = of_summary(&spikes.summary, spikes.summary.recorder.clone());
     found.causes = causes(&spikes.causes);
     found.worst = worst(run, &spikes.kept);
+    judge_again(&mut found);
     found.structure = crate::structure::of_run(run);
     Some(found)
 }
@@ -32,6 +33,21 @@ pub fn gathered(
     table.fill(&mut summary);
     sort(&mut worst);
     Spikes { causes: causes(&table.take_changed()), worst, ..of_summary(&summary, recorder) }
+}
+
+/// Certain is what the windows prove, whatever the record says.
+fn judge_again(found: &mut Spikes) {
+    let of_row = |row: &CauseRow| -> u64 {
+        let shares = found.worst.iter().flat_map(|spike| &spike.explanation.shares);
+        let its = shares.filter(|of| of.cause == row.cause && of.culprit == row.culprit);
+        its.filter(|of| of.is_certain()).map(|of| of.ns).sum()
+    };
+    let certain: Vec<u64> = found.causes.iter().map(of_row).collect();
+    for (row, certain_ns) in found.causes.iter_mut().zip(certain) {
+        row.ambiguous_ns = row.sum_ns.saturating_sub(certain_ns);
+    }
+    let certain_ns = found.worst.iter().map(|spike| spike.explanation.certain_ns()).sum::<u64>();
+    found.certain_ns = certain_ns.min(found.sum_ns);
 }
 
 /// The numbers of a summary, without causes.

@@ -1,3 +1,4 @@
 //! Plans of the captured machines.
 
 mod plans;
+mod schedule;

@@ -9,9 +9,6 @@ pub mod verdict;
 
 pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use run::{Cost, EndReason};
-pub use spikes::{
-    CauseCpu, CauseRow, Certainty, ExplainedSpike, Explanation, RecorderSummary, Share, Span,
-    Spikes, Structure, StructureMoment,
-};
+pub use spikes::{CauseCpu, CauseRow, RecorderSummary, ShareRow, Span, Structure, StructureMoment};
 pub use trial::Observation;
 pub use verdict::{Basis, Integrity, Verdict, VerdictAnswer, WorstLatency};

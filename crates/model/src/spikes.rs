@@ -1,37 +1,10 @@
-//! The spikes of a run: table of causes, worst ones, what the recorder saw and cost.
+//! The spikes of a run as a record holds them: rows of the table of causes, shares, what the
+//! recorder saw and cost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use rtproof_trace::WakeUp;
-
 use crate::Remedy;
-
-/// The spikes of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Spikes {
-    /// Wake-ups later than this are spikes.
-    pub threshold_ns: u64,
-    /// Whether the threshold followed the machine, because none was given.
-    pub adaptive: bool,
-    pub seen: u64,
-    pub explained: u64,
-    /// Of the explained: with lost events or missing ones, so that the shares may be wrong.
-    pub incomplete: u64,
-    /// Not explained: too many at once, or nothing was recorded of them.
-    pub unexamined: u64,
-    /// Sum of the latencies of the explained spikes.
-    pub sum_ns: u64,
-    pub certain_ns: u64,
-    /// How kernel events were recorded.
-    pub recorder: RecorderSummary,
-    /// What caused them: the largest sum first.
-    pub causes: Vec<CauseRow>,
-    /// The worst spikes of each cause, worst first.
-    pub worst: Vec<ExplainedSpike>,
-    /// Periods and coincidences of the spikes, as sentences.
-    pub structure: Vec<Structure>,
-}
 
 /// How kernel events were recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,18 +57,6 @@ pub struct CauseCpu {
     pub sum_ns: u64,
 }
 
-/// One spike of which the window is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExplainedSpike {
-    /// Number among the kept ones: `rtproof explain RUN --spike N`.
-    pub number: u32,
-    /// When it was due, nanoseconds after the first wake-up of the run.
-    pub at_ns: u64,
-    pub phase: String,
-    /// Why it was late.
-    pub explanation: Explanation,
-}
-
 /// Something that the spikes have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Structure {
@@ -128,29 +89,6 @@ pub struct StructureMoment {
     pub text: String,
 }
 
-/// Why a wake-up was late.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Explanation {
-    /// The wake-up. Times are those of its trace.
-    pub wake: WakeUp,
-    /// The late task with policy and priority, e.g. `rtproof/1 [FIFO 80]`.
-    pub task: String,
-    /// When the interrupt began that woke it; `None`: not seen.
-    pub irq_ns: Option<u64>,
-    /// When it was woken (sched_waking); `None`: not seen.
-    pub woken_ns: Option<u64>,
-    /// When it was switched to; `None`: not recorded, or it never left the CPU.
-    pub switched_ns: Option<u64>,
-    /// What each nanosecond from `due_ns` to `ran_ns` went into: in order, without gaps.
-    pub spans: Vec<Span>,
-    /// The same, summed by cause and culprit: largest first. Sums to the latency exactly.
-    pub shares: Vec<Share>,
-    /// Why the shares may be wrong: events were lost or were not recorded. Empty: complete.
-    pub incomplete: Vec<String>,
-    /// Its waker, and the wakers of the waker, nearest first: e.g. `IRQ 24 eth0-rx`.
-    pub wakers: Vec<String>,
-}
-
 /// A stretch of time with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
@@ -160,9 +98,9 @@ pub struct Span {
     pub share: u32,
 }
 
-/// Share of one cause and culprit in the latency.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Share {
+/// What is said of a share of the latency, by whomever: how certain it is says the judge alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShareRow {
     /// Cause, e.g. `preempted`: an id of the list of causes.
     pub cause: String,
     /// Culprit: `multipathd [RR 99]`, `IRQ 24 nvme0q1`, `C6`. Empty if there is none.
@@ -175,9 +113,6 @@ pub struct Share {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "unseen")]
     pub unrecorded: Vec<String>,
-    /// How certain it is; `None`: an older rtproof wrote it, see [`Share::certainty`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub certainty: Option<Certainty>,
     /// What more is known: control group, waker, stack, address.
     pub detail: Vec<String>,
     /// systemd unit, driver or module that it belongs to.
@@ -185,53 +120,4 @@ pub struct Share {
     /// Checks whose knobs remove it: `rtproof check explain ID`.
     pub checks: Vec<String>,
     pub remedies: Vec<Remedy>,
-}
-
-/// How certain the cause of a share is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Certainty {
-    /// All events that could contradict it were recorded, and none does.
-    Certain,
-    /// It fits; what else fits, and what was not recorded, is named with it.
-    Likely,
-    /// No cause is known.
-    Unknown,
-}
-
-impl Share {
-    /// How certain its cause is.
-    pub fn certainty(&self) -> Certainty {
-        if self.cause == "unexplained" {
-            Certainty::Unknown
-        } else if self.alternatives.is_empty() && self.unrecorded.is_empty() {
-            Certainty::Certain
-        } else {
-            Certainty::Likely
-        }
-    }
-
-    /// Whether it can be nothing else.
-    pub fn is_certain(&self) -> bool {
-        self.certainty() == Certainty::Certain
-    }
-}
-
-impl Explanation {
-    /// The cause with the largest share.
-    pub fn top(&self) -> Option<&Share> {
-        self.shares.first()
-    }
-
-    /// Nanoseconds that can be nothing else.
-    pub fn certain_ns(&self) -> u64 {
-        self.shares.iter().filter(|share| share.is_certain()).map(|share| share.ns).sum()
-    }
-
-    /// Whether it is mostly one of several causes that a stack at the timer interrupt would tell
-    /// apart.
-    pub fn wants_stacks(&self) -> bool {
-        let several = self.shares.iter().filter(|share| !share.alternatives.is_empty());
-        several.map(|share| share.ns).sum::<u64>() > self.wake.latency_ns() / 2
-    }
 }

@@ -7,7 +7,7 @@ pub(crate) mod sample;
 use std::collections::BTreeSet;
 
 use rtproof_judge::{
-    causes::{CauseKind, Explanation, Share, kind, title},
+    causes::{CauseKind, Certainty, Explanation, Share, kind, title},
     units::grouped,
 };
 use rtproof_trace::{
@@ -34,13 +34,15 @@ pub(crate) fn named_short(share: &Share) -> String {
 }
 
 /// What else a share may be, as a clause, and the missing events that would decide it:
-/// `or: interrupts off in the kernel`.
+/// `or: interrupts off in the kernel`. `None` for one that is certain.
 pub(crate) fn otherwise(share: &Share) -> Option<String> {
     let others: Vec<String> = share.alternatives.iter().map(|id| title(id).to_owned()).collect();
     let or = (!others.is_empty()).then(|| format!("or: {}", others.join("; ")));
     let unseen = (!share.unrecorded.is_empty())
         .then(|| format!("likely only, not recorded: {}", share.unrecorded.join(", ")));
-    let clauses: Vec<String> = or.into_iter().chain(unseen).collect();
+    let is_bare = share.certainty() == Certainty::Likely && or.is_none() && unseen.is_none();
+    let bare = is_bare.then(|| "likely only".to_owned());
+    let clauses: Vec<String> = or.into_iter().chain(unseen).chain(bare).collect();
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 

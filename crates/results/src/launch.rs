@@ -197,7 +197,8 @@ pub struct WakeUps {
     pub over_ns: u64,
     /// Kernel events that were lost: wake-ups may be missing.
     pub lost_events: u64,
-    /// Wake-ups whose end the kernel did not record: how late they were is not known.
+    /// Wake-ups of which the kernel did not record when they were due or when they ended: how late
+    /// they were is not known.
     pub unseen: u64,
     /// Wake-ups that are counted with a bound as their end, as the kernel did not record the switch
     /// to the thread: those on time were at most, the late ones at least that late.

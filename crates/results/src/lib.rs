@@ -117,9 +117,11 @@ pub fn why(spikes: &Spikes) -> Option<String> {
         .take(CLASSES_MAX)
         .map(|class| {
             let certain = percent(class.certain_ns());
-            let certain = match certain == percent(class.sum_ns) {
-                true => String::new(),
-                false => format!(" ({certain} % for certain)"),
+            let (likely, certain) = match certain {
+                0 if class.cause == "unexplained" => ("", String::new()),
+                0 => ("likely ", String::new()),
+                all if all == percent(class.sum_ns) => ("", String::new()),
+                some => ("", format!(" ({some} % for certain)")),
             };
             let culprit = class.rows.first().map_or("", |row| &row.culprit);
             let who = match (culprit, class.rows.len()) {
@@ -127,7 +129,7 @@ pub fn why(spikes: &Spikes) -> Option<String> {
                 (culprit, 1) => format!(": {culprit}"),
                 (culprit, _) => format!(": most of all {culprit}"),
             };
-            format!("{} % {}{who}{certain}", percent(class.sum_ns), class.title)
+            format!("{} % {likely}{}{who}{certain}", percent(class.sum_ns), class.title)
         })
         .collect();
     let of = match spikes.explained == spikes.seen {

@@ -266,7 +266,10 @@ fn none_was_late_is_not_known_where_ends_are_missing() {
     // Each is over before it could be late.
     let short = without_switches_from_idle(14);
     let (exit, all) = answer(&short);
-    assert_eq!((exit, &all["gaps"]), (0, &serde_json::json!([])), "{all}");
+    let gaps = |all: &Value| all["gaps"].to_string();
+    // What was late before the waking is not in it.
+    assert_eq!((exit, all["gaps"].as_array().map(Vec::len)), (3, Some(1)), "{all}");
+    assert!(gaps(&all).contains("timers were not recorded"), "{all}");
     assert!(notes(&all).contains("99 wake-ups are counted up to"), "{all}");
     // Whether these were late cannot be seen.
     let (exit, all) = answer(&without_switches_from_idle(300));
@@ -277,9 +280,102 @@ fn none_was_late_is_not_known_where_ends_are_missing() {
     let (head, rest) = short.split_at(short.find("loop-50").expect("a line"));
     let head = head.trim_end();
     let (exit, all) = answer(&format!("{head}\nCPU:1 [LOST 12 EVENTS]\n {rest}"));
-    assert_eq!((exit, all["gaps"].as_array().map(Vec::len)), (3, Some(1)), "{all}");
-    let (exit, _) = answer(&format!("CPU:1 [LOST 12 EVENTS]\n{short}"));
-    assert_eq!(exit, 0);
+    assert!(exit == 3 && gaps(&all).contains("missing in 1 place"), "{all}");
+    let (_, all) = answer(&format!("CPU:1 [LOST 12 EVENTS]\n{short}"));
+    assert!(!gaps(&all).contains("missing"), "{all}");
+}
+
+/// What people posted: a thread that sleeps on its timer, a hog, and what they left out.
+const FIELD_SWITCH: &str = "
+     hog-600   [002] d..2.    99.999900: sched_switch: prev_comm=hog prev_pid=600 prev_prio=120 prev_state=R ==> next_comm=worker next_pid=500 next_prio=9";
+const FIELD_START: &str = "
+  worker-500   [002] d..1.   100.000100: hrtimer_start: hrtimer=00000000aa function=hrtimer_wakeup expires=1001000000 softexpires=1001000000 mode=ABS";
+const FIELD_SLEEP: &str = "
+  worker-500   [002] d..2.   100.000105: sched_switch: prev_comm=worker prev_pid=500 prev_prio=9 prev_state=S ==> next_comm=hog next_pid=600 next_prio=120";
+const FIELD_EXPIRE: &str = "
+     hog-600   [002] d.h1.   100.003000: hrtimer_expire_entry: hrtimer=00000000aa function=hrtimer_wakeup now=1003000000";
+const FIELD_WAKING: &str = "
+     hog-600   [002] d.h2.   100.003001: sched_waking: comm=worker pid=500 prio=9 target_cpu=002";
+const FIELD_RUN: &str = "
+     hog-600   [002] dNh1.   100.003003: hrtimer_expire_exit: hrtimer=00000000aa
+     hog-600   [002] d..2.   100.003010: sched_switch: prev_comm=hog prev_pid=600 prev_prio=120 prev_state=R ==> next_comm=worker next_pid=500 next_prio=9";
+const FIELD_LOADER: &str = "
+  loader-700   [003] d.h1   500.000010: sched_waking: comm=ctl pid=800 prio=19 target_cpu=003
+  loader-700   [003] d..2   500.000014: sched_switch: prev_comm=loader prev_pid=700 prev_prio=120 prev_state=R ==> next_comm=ctl next_pid=800 next_prio=19";
+
+/// Exit code, how many were late, the worst in microseconds, the answer.
+fn field(text: &str) -> (i32, u64, u64, String) {
+    let folder = folder();
+    let path = folder.path().join("field.txt");
+    std::fs::write(&path, text).expect("a text");
+    let output = run(&["explain", &path.to_string_lossy(), "--json"]);
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let spikes = &answer["spikes"];
+    let wake = &spikes["worst"][0]["explanation"]["wake"];
+    let at = |name: &str| wake[name].as_u64().unwrap_or(0);
+    let late_us = (at("ran_ns") - at("due_ns")) / 1_000;
+    for spike in spikes["worst"].as_array().into_iter().flatten() {
+        let shares = spike["explanation"]["shares"].as_array().expect("shares").iter();
+        let certain = shares.filter(|share| share["certainty"] == "certain").count();
+        assert_eq!(certain, 0, "{spike}");
+    }
+    let seen = spikes["seen"].as_u64().unwrap_or(0);
+    (code(&output), seen, late_us, answer["answer"]["result"].as_str().expect("result").to_owned())
+}
+
+#[test]
+fn every_late_wake_up_of_a_text_counts_and_none_needs_all_of_it() {
+    let (switch, start, sleep) = (FIELD_SWITCH, FIELD_START, FIELD_SLEEP);
+    let (expire, waking, run) = (FIELD_EXPIRE, FIELD_WAKING, FIELD_RUN);
+    let late = |parts: &[&str], us| {
+        let (code, seen, late_us, result) = field(&parts.concat());
+        assert_eq!((code, seen, late_us), (0, 1, us), "{result}");
+    };
+    let not_known = |parts: &[&str], why: &str| {
+        let (code, seen, _, result) = field(&parts.concat());
+        assert_eq!((code, seen), (3, 0), "{result}");
+        assert!(result.starts_with("not known") && result.contains(why), "{why}: {result}");
+    };
+    // The thread's first wake-up, and a later one.
+    late(&[start, sleep, expire, waking, run], 2_010);
+    late(&[switch, start, sleep, expire, waking, run], 2_010);
+    // Lines are left out after it was woken, and it was late by then.
+    for gap in ["\n:", "\n...", "\n[...]", "\n--", "\n…", "\n[ cut ]", "\n[snip]"] {
+        late(&[switch, start, sleep, expire, waking, gap, run], 2_001);
+    }
+    // Left out while it slept: its timer may have been set again.
+    not_known(&[switch, start, sleep, "\n--", expire, waking, run], "");
+    not_known(&[switch, sleep, expire, waking, run], "when it was due");
+    not_known(
+        &[
+            switch,
+            sleep,
+            waking,
+            "\n hog-600 [002] d..2. 100.003010: sched_switch: prev_comm=hog prev_pid=600 prev_prio=120 prev_state=R ==> next_comm=worker next_pid=500 next_prio=9",
+        ],
+        "timers were not recorded",
+    );
+    not_known(&[expire, waking, run], "no wake-up");
+    not_known(&[switch, start, sleep, expire, run], "when the thread ran");
+    // It fired and woke nobody: frozen, or waiting for something else.
+    not_known(
+        &[
+            switch,
+            start,
+            sleep,
+            expire,
+            "\n hog-600 [002] d.h1. 100.003003: hrtimer_expire_exit: hrtimer=00000000aa",
+            "\n hog-600 [002] d..2. 100.903001: sched_waking: comm=worker pid=500 prio=9 target_cpu=002",
+            "\n hog-600 [002] d..2. 100.903010: sched_switch: prev_comm=hog prev_pid=600 prev_prio=120 prev_state=R ==> next_comm=worker next_pid=500 next_prio=9",
+        ],
+        "a timer fired while its thread slept on",
+    );
+    // cyclictest's own mark; and a switch that took 200 µs.
+    let exit = "\n ctl-800   [003] ....   500.000215: sys_exit: NR 115 = 0";
+    let mark = "\n ctl-800   [003] ....   500.000229: tracing_mark_write: hit latency threshold (215 > 100)";
+    not_known(&[FIELD_LOADER, exit, mark], "215 µs late");
+    let flush = "\n loader-700   [003] d..2   500.000214: tlb_flush: pages:-1 reason:flush on task switch (0)";
+    late(&[FIELD_LOADER, flush, exit], 204);
 }
 
 /// Measures live.

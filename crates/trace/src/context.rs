@@ -407,8 +407,13 @@ impl Machine {
         // Its start is on the local clock: of use only where that is the clock of the trace.
         let shortest_ns = at_ns.saturating_sub(ns);
         let same = start <= shortest_ns && shortest_ns - start <= ns.saturating_add(SAME_CLOCK_NS);
+        // What is written later than it ended is not it; a softirq is interrupted, and goes on.
+        let ends = |from_ns: u64| match over {
+            Over::Softirq(_) => at_ns,
+            Over::Hard(_) | Over::Nmi(_) => at_ns.min(from_ns.saturating_add(ns)),
+        };
         let from_ns = if same { start } else { shortest_ns };
-        self.over.push((from_ns, at_ns, over));
+        self.over.push((from_ns, ends(from_ns), over));
     }
 
     fn enter(&mut self, hard: Hard, at_ns: u64) {

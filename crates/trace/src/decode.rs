@@ -118,6 +118,8 @@ pub enum EventBrief<'a> {
     TimerExpire {
         /// Address of the timer.
         timer: u64,
+        /// Address of its function; 0: not recorded.
+        function: u64,
         /// The timer's clock as the interrupt read it.
         now_ns: u64,
     },
@@ -162,8 +164,8 @@ impl<'a> EventBrief<'a> {
                 expires_ns: *expires_ns,
                 soft_ns: *soft_ns,
             },
-            EventData::TimerExpire { timer, now_ns, .. } => {
-                Self::TimerExpire { timer: *timer, now_ns: *now_ns }
+            EventData::TimerExpire { timer, function, now_ns } => {
+                Self::TimerExpire { timer: *timer, function: *function, now_ns: *now_ns }
             }
             EventData::TimerExpired { .. } => Self::TimerExpired,
             _ => Self::Other,
@@ -307,8 +309,12 @@ impl Decoder {
                 }
             }
             Role::TimerExpire => {
-                let [timer, now, ..] = plan.at;
-                EventBrief::TimerExpire { timer: record.get(timer)?, now_ns: record.get(now)? }
+                let [timer, now, function, ..] = plan.at;
+                EventBrief::TimerExpire {
+                    timer: record.get(timer)?,
+                    function: record.get(function).unwrap_or(0),
+                    now_ns: record.get(now)?,
+                }
             }
             Role::TimerExpired => EventBrief::TimerExpired,
             Role::Across => EventBrief::Across,

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use rtproof_judge::{
     application,
     causes::{self, CAUSES, Cause},
+    proof,
 };
 
 use super::markdown::{head, sentence};
@@ -37,9 +38,18 @@ fn text(cause: &Cause, of_application: &BTreeSet<&str>) -> String {
         checks => format!("- Checks: {}\n", checks.join(", ")),
     };
     let classes: Vec<&str> = causes::contradictions(id).iter().map(|class| class.text()).collect();
-    let certain = match classes.as_slice() {
-        [] => String::new(),
-        classes => format!("- Certain only where these were recorded: {}\n", classes.join(", ")),
+    let certain = match (proof::PROVABLE.contains(&id), classes.as_slice()) {
+        _ if id == "unexplained" => String::new(),
+        (true, []) => "- Certain where its begin and end were recorded on that CPU\n".into(),
+        (true, classes) => format!(
+            "- Certain where its begin and end were recorded on that CPU, and these classes of \
+             events: {}\n",
+            classes.join(", ")
+        ),
+        (false, []) => "- Likely at most\n".into(),
+        (false, classes) => {
+            format!("- Likely at most; more may fit without: {}\n", classes.join(", "))
+        }
     };
     format!("\n## {id}\n\n{what}\n\n{certain}{checks}- Source: {source}\n")
 }

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use crate::tree::{Complaint, Files, Tree, root};
 
 mod bans;
+mod certain;
 mod circles;
 mod docs;
 mod floors;
@@ -39,6 +40,8 @@ const RULES: &[fn(&Files<'_>) -> Vec<Complaint>] = &[
     pages::check,
     // 9: no item is missing from its list.
     lists::check,
+    // 10: certain is said in one place.
+    certain::check,
 ];
 /// The list of what is known.
 const KNOWN: &str = "xtask/src/tidy/known.txt";

@@ -5,10 +5,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use rtproof_model::{ShareRow, Span};
 use rtproof_trace::{WakeUp, Window};
 
 use super::scene::{Moment, Scene, UnknownStretch};
-use super::{Attribution, CAUSES, Cause, Explanation, Share, Span, machine, names, section};
+use super::table::Explanation;
+use super::{Attribution, CAUSES, Cause, machine, names, section};
+use crate::proof::{Overs, Proof, Share};
 
 /// Most wakers in an explanation.
 const WAKERS_MAX: usize = 4;
@@ -22,9 +25,10 @@ pub fn explain(wake: &WakeUp, window: &Window) -> Explanation {
         return explanation;
     }
     let scene = Scene::new(wake, window);
+    let overs = Overs::of(window);
     let mut shares = Shares::default();
     for moment in scene.moments() {
-        divide(moment, &mut shares);
+        divide(moment, &overs, &mut shares);
     }
     let (spans, shares) = shares.finish();
     Explanation {
@@ -41,13 +45,16 @@ pub fn explain(wake: &WakeUp, window: &Window) -> Explanation {
 }
 
 /// Offers a moment to the causes until nothing of it is left.
-fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
+fn divide(mut moment: Moment<'_>, overs: &Overs, shares: &mut Shares) {
     while moment.from_ns < moment.to_ns {
         let (cause, attribution) = attribute(&moment);
         let until_ns = attribution.until_ns.unwrap_or(moment.to_ns);
         // Each attribution takes at least a nanosecond, so the loop ends.
         let until_ns = until_ns.clamp(moment.from_ns + 1, moment.to_ns);
-        shares.add(cause, attribution, moment.from_ns, until_ns);
+        let has_function = !attribution.culprit.is_empty() && cause.id == "timer-work";
+        let tile = (moment.from_ns, until_ns);
+        let proof = overs.prove(cause.id, moment.cpu, has_function, tile);
+        shares.add(cause, attribution, proof, tile);
         moment.taken_ns += until_ns - moment.from_ns;
         moment.from_ns = until_ns;
     }
@@ -98,55 +105,52 @@ fn of_events(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     }
 }
 
-/// Cause, culprit, and whether it can be nothing else.
+/// Cause, culprit, and whether it is proved.
 type Key = (&'static str, String, bool);
 
 /// Shares by cause and culprit, and the spans that they are made of.
 #[derive(Default)]
 struct Shares {
-    shares: Vec<Share>,
+    shares: Vec<(ShareRow, Vec<Proof>)>,
     places: BTreeMap<Key, usize>,
     spans: Vec<(u64, u64, usize)>,
 }
 
 impl Shares {
-    fn add(&mut self, cause: &Cause, attribution: Attribution, from_ns: u64, to_ns: u64) {
-        let Attribution { culprit, alternatives: or, unrecorded: unseen, .. } = &attribution;
-        let key = (cause.id, culprit.clone(), or.is_empty() && unseen.is_empty());
+    fn add(
+        &mut self,
+        cause: &Cause,
+        by: Attribution,
+        proof: Option<Proof>,
+        (from_ns, to_ns): (u64, u64),
+    ) {
+        let is_alone = by.alternatives.is_empty() && by.unrecorded.is_empty();
+        let proof = proof.filter(|_| is_alone);
+        let key = (cause.id, by.culprit.clone(), proof.is_some());
         let place = *self.places.entry(key).or_insert_with(|| {
-            self.shares.push(Share {
-                cause: cause.id.into(),
-                culprit: attribution.culprit.clone(),
-                ns: 0,
-                alternatives: Vec::new(),
-                unrecorded: Vec::new(),
-                certainty: None,
-                detail: Vec::new(),
-                owner: None,
-                checks: cause.checks.iter().map(ToString::to_string).collect(),
-                remedies: Vec::new(),
-            });
+            let row = Attribution::of_culprit(by.culprit.clone()).row(cause, 0);
+            self.shares.push((row, Vec::new()));
             self.shares.len() - 1
         });
-        let share = &mut self.shares[place];
+        let (share, proofs) = &mut self.shares[place];
         share.ns += to_ns - from_ns;
-        for (list, more) in [
-            (&mut share.alternatives, &attribution.alternatives),
-            (&mut share.unrecorded, &attribution.unrecorded),
-        ] {
+        proofs.extend(proof);
+        for (list, more) in
+            [(&mut share.alternatives, &by.alternatives), (&mut share.unrecorded, &by.unrecorded)]
+        {
             for text in more {
                 if !list.iter().any(|known| known == text) {
                     list.push((*text).to_owned());
                 }
             }
         }
-        for line in attribution.detail {
+        for line in by.detail {
             if share.detail.len() < DETAIL_MAX && !share.detail.contains(&line) {
                 share.detail.push(line);
             }
         }
-        share.owner = share.owner.take().or(attribution.owner);
-        for remedy in attribution.remedies {
+        share.owner = share.owner.take().or(by.owner);
+        for remedy in by.remedies {
             if !share.remedies.contains(&remedy) {
                 share.remedies.push(remedy);
             }
@@ -159,7 +163,7 @@ impl Shares {
 
     fn finish(self) -> (Vec<Span>, Vec<Share>) {
         let mut order: Vec<usize> = (0..self.shares.len()).collect();
-        order.sort_by_key(|&place| (std::cmp::Reverse(self.shares[place].ns), place));
+        order.sort_by_key(|&place| (std::cmp::Reverse(self.shares[place].0.ns), place));
         let mut rank = vec![0_u32; order.len()];
         for (to, &place) in (0..).zip(&order) {
             rank[place] = to;
@@ -168,11 +172,8 @@ impl Shares {
         let spans =
             spans.map(|&(from_ns, to_ns, place)| Span { from_ns, to_ns, share: rank[place] });
         let spans = spans.collect();
-        let rated = self
-            .shares
-            .into_iter()
-            .map(|share| Share { certainty: Some(share.certainty()), ..share });
-        let mut shares: Vec<Option<Share>> = rated.map(Some).collect();
+        let judged = self.shares.into_iter().map(|(row, proofs)| Share::new(row, &proofs));
+        let mut shares: Vec<Option<Share>> = judged.map(Some).collect();
         (spans, order.iter().filter_map(|&place| shares[place].take()).collect())
     }
 }

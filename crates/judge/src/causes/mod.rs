@@ -23,12 +23,13 @@ mod tasks;
 mod testing;
 
 pub use explain::explain;
-pub use table::CauseTable;
+pub use table::{CauseTable, ExplainedSpike, Explanation, Spikes};
 
 pub use rtproof_model::{
-    CauseCpu, CauseRow, Certainty, ExplainedSpike, Explanation, RecorderSummary, Share, Span,
-    Spikes, Structure, StructureMoment,
+    CauseCpu, CauseRow, RecorderSummary, ShareRow, Span, Structure, StructureMoment,
 };
+
+pub use crate::proof::{Certainty, Share};
 
 use scene::WakeUpPhase;
 
@@ -152,6 +153,22 @@ impl Attribution {
     /// An attribution to a culprit.
     pub fn of_culprit(culprit: impl Into<String>) -> Self {
         Self { culprit: culprit.into(), ..Self::default() }
+    }
+
+    /// What is said of a share that it makes up.
+    fn row(&self, cause: &Cause, ns: u64) -> ShareRow {
+        let texts = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+        ShareRow {
+            cause: cause.id.into(),
+            culprit: self.culprit.clone(),
+            ns,
+            alternatives: texts(&self.alternatives),
+            unrecorded: texts(&self.unrecorded),
+            detail: self.detail.clone(),
+            owner: self.owner.clone(),
+            checks: texts(cause.checks),
+            remedies: self.remedies.clone(),
+        }
     }
 
     /// Adds other causes that fit as well.

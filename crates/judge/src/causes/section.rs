@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_model::{Explanation, Share, Span};
+use rtproof_model::Span;
 use rtproof_trace::{
     Event, EventData, WakeUp, WakeUpBasis, Window,
     event::{self},
 };
 
-use super::{Attribution, Cause, interrupts, machine, tasks};
+use super::{Attribution, Cause, Explanation, interrupts, machine, tasks};
 
 /// Functions that are named of a section.
 const NAMED_MAX: usize = 4;
@@ -41,19 +41,7 @@ fn whole(
     task: String,
     incomplete: Vec<String>,
 ) -> Explanation {
-    let mut share = Share {
-        cause: cause.id.into(),
-        culprit: by.culprit,
-        ns: wake.latency_ns(),
-        alternatives: by.alternatives.iter().map(ToString::to_string).collect(),
-        unrecorded: by.unrecorded.iter().map(ToString::to_string).collect(),
-        certainty: None,
-        detail: by.detail,
-        owner: by.owner,
-        checks: cause.checks.iter().map(ToString::to_string).collect(),
-        remedies: by.remedies,
-    };
-    share.certainty = Some(share.certainty());
+    let share = by.row(cause, wake.latency_ns()).into();
     let has_length = wake.latency_ns() > 0;
     Explanation {
         wake: *wake,

@@ -3,10 +3,94 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use rtproof_model::{CauseCpu, CauseRow, Explanation, Share};
+use rtproof_model::{CauseCpu, CauseRow, RecorderSummary, Span, Structure};
 use rtproof_record::spikes::{self, CAUSES_MAX, CauseEntry, WINDOWS_MAX};
+use rtproof_trace::WakeUp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::title;
+use crate::proof::Share;
+
+/// The spikes of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spikes {
+    /// Wake-ups later than this are spikes.
+    pub threshold_ns: u64,
+    /// Whether the threshold followed the machine, because none was given.
+    pub adaptive: bool,
+    pub seen: u64,
+    pub explained: u64,
+    /// Of the explained: with lost events or missing ones, so that the shares may be wrong.
+    pub incomplete: u64,
+    /// Not explained: too many at once, or nothing was recorded of them.
+    pub unexamined: u64,
+    /// Sum of the latencies of the explained spikes.
+    pub sum_ns: u64,
+    pub certain_ns: u64,
+    /// How kernel events were recorded.
+    pub recorder: RecorderSummary,
+    /// What caused them: the largest sum first.
+    pub causes: Vec<CauseRow>,
+    /// The worst spikes of each cause, worst first.
+    pub worst: Vec<ExplainedSpike>,
+    /// Periods and coincidences of the spikes, as sentences.
+    pub structure: Vec<Structure>,
+}
+
+/// One spike of which the window is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedSpike {
+    /// Number among the kept ones: `rtproof explain RUN --spike N`.
+    pub number: u32,
+    /// When it was due, nanoseconds after the first wake-up of the run.
+    pub at_ns: u64,
+    pub phase: String,
+    /// Why it was late.
+    pub explanation: Explanation,
+}
+
+/// Why a wake-up was late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The wake-up. Times are those of its trace.
+    pub wake: WakeUp,
+    /// The late task with policy and priority, e.g. `rtproof/1 [FIFO 80]`.
+    pub task: String,
+    /// When the interrupt began that woke it; `None`: not seen.
+    pub irq_ns: Option<u64>,
+    /// When it was woken (sched_waking); `None`: not seen.
+    pub woken_ns: Option<u64>,
+    /// When it was switched to; `None`: not recorded, or it never left the CPU.
+    pub switched_ns: Option<u64>,
+    /// What each nanosecond from `due_ns` to `ran_ns` went into: in order, without gaps.
+    pub spans: Vec<Span>,
+    /// The same, summed by cause and culprit: largest first. Sums to the latency exactly.
+    pub shares: Vec<Share>,
+    /// Why the shares may be wrong: events were lost or were not recorded. Empty: complete.
+    pub incomplete: Vec<String>,
+    /// Its waker, and the wakers of the waker, nearest first: e.g. `IRQ 24 eth0-rx`.
+    pub wakers: Vec<String>,
+}
+
+impl Explanation {
+    /// The cause with the largest share.
+    pub fn top(&self) -> Option<&Share> {
+        self.shares.first()
+    }
+
+    /// Nanoseconds that can be nothing else.
+    pub fn certain_ns(&self) -> u64 {
+        self.shares.iter().filter(|share| share.is_certain()).map(|share| share.ns).sum()
+    }
+
+    /// Whether it is mostly one of several causes that a stack at the timer interrupt would tell
+    /// apart.
+    pub fn wants_stacks(&self) -> bool {
+        let several = self.shares.iter().filter(|share| !share.alternatives.is_empty());
+        several.map(|share| share.ns).sum::<u64>() > self.wake.latency_ns() / 2
+    }
+}
 
 /// From so many rows on, new culprits of a cause share a row. Leaves one for each cause there is.
 const NAMED_MAX: usize = CAUSES_MAX - 56;
@@ -217,24 +301,25 @@ fn add_new<T: Clone + PartialEq>(to: &mut Vec<T>, from: &[T]) {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::{WakeUp, WakeUpBasis};
+    use rtproof_trace::WakeUpBasis;
 
     use super::*;
     use crate::Remedy;
+    use rtproof_model::ShareRow;
 
-    /// A spike with shares of (cause, culprit, nanoseconds, unambiguous), largest first.
+    /// A spike with shares of (cause, culprit, nanoseconds, certain), largest first.
     fn spike(cpu: u32, due_ns: u64, shares: &[(&str, &str, u64, bool)]) -> Explanation {
-        let share = |&(cause, culprit, ns, certain): &(&str, &str, u64, bool)| Share {
-            cause: cause.into(),
-            culprit: culprit.into(),
-            ns,
-            alternatives: if certain { Vec::new() } else { vec!["stall".into()] },
-            unrecorded: Vec::new(),
-            certainty: None,
-            detail: Vec::new(),
-            owner: Some("x.service".into()),
-            checks: vec!["rt-throttling".into()],
-            remedies: vec![Remedy::Manual { text: format!("remove {culprit}") }],
+        let share = |&(cause, culprit, ns, certain): &(&str, &str, u64, bool)| {
+            let row = ShareRow {
+                cause: cause.into(),
+                culprit: culprit.into(),
+                ns,
+                owner: Some("x.service".into()),
+                checks: vec!["rt-throttling".into()],
+                remedies: vec![Remedy::Manual { text: format!("remove {culprit}") }],
+                ..ShareRow::default()
+            };
+            if certain { Share::assumed(row) } else { row.into() }
         };
         let shares: Vec<Share> = shares.iter().map(share).collect();
         let ns: u64 = shares.iter().map(|share| share.ns).sum();

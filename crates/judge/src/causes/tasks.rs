@@ -749,7 +749,7 @@ mod preempted_tests {
         let explained = story().timer(1, 7).switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 120);
         assert_eq!(top(&explained).0, "preempted", "{explained:?}");
         assert_eq!(top(&explained).1, "multipathd [RR 99]", "{explained:?}");
-        assert!(explained.shares[0].is_certain(), "{explained:?}");
+        assert!(explained.shares[0].alternatives.is_empty(), "{explained:?}");
         // It came as an ordinary task and was raised at a time that is not known.
         let explained = story().timer(1, 7).switch(6, 7, 120, 0, 60, 120).runs(5_000, 60, 0);
         assert_eq!(

@@ -347,7 +347,8 @@ impl WakeUpWatch {
     /// Earlier events are unknown.
     pub(super) fn lost(&mut self) {
         let cpus = std::mem::take(&mut self.fresh.numbers);
-        cpus.iter().for_each(|cpu| self.scanner.lost(*cpu));
+        // Those of which no window can come are counted.
+        cpus.iter().for_each(|cpu| drop(self.scanner.lost(*cpu)));
         self.fresh = Fresh::new(self.fresh.page_bytes);
     }
 
@@ -369,7 +370,7 @@ impl WakeUpWatch {
                     self.scanner.feed_merged(decoder, &merged).for_each(&mut late);
                 }
                 Ok(None) => break,
-                Err(error) => self.scanner.lost(error.cpu),
+                Err(error) => self.scanner.lost(error.cpu).into_iter().for_each(&mut late),
             }
         }
         drop(merge);

@@ -105,8 +105,8 @@ pub fn launched(to: &mut Terminal, of: &Launched, verbose: bool) -> io::Result<(
         }
         if wake_ups.unseen > 0 {
             let text = format!(
-                "{} wake-ups have no end: the kernel left out when the thread ran, and they are \
-                 not counted",
+                "{} wake-ups may have been late: the kernel did not record when they were due or \
+                 when the thread ran",
                 wake_ups.unseen
             );
             wrapped(to, &format!("{WARN}Unseen{WARN:#}  "), "  ", &text)?;

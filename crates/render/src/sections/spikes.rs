@@ -102,7 +102,7 @@ fn summary_html(spikes: &Spikes) -> String {
         text.push_str(&format!(", {} were not examined ({why})", count(spikes.unexamined)));
     }
     text.push_str(&format!(
-        ". Of the {} of lateness in all, {} is attributed unambiguously.",
+        ". Of the {} of lateness in all, {} is certain.",
         units::ns(spikes.sum_ns),
         percent(spikes.certain_ns, spikes.sum_ns)
     ));
@@ -254,7 +254,7 @@ fn summary_text(spikes: &Spikes) -> String {
     let limit = units::ns(spikes.threshold_ns);
     let limit = if spikes.adaptive { format!("{limit} (from the run)") } else { limit };
     if spikes.seen == 0 {
-        return format!("none later than {limit}");
+        return format!("none seen later than {limit}");
     }
     let unexamined = match spikes.unexamined {
         0 => String::new(),
@@ -264,7 +264,7 @@ fn summary_text(spikes: &Spikes) -> String {
         return format!("{} later than {limit}, none explained{unexamined}", grouped(spikes.seen));
     }
     format!(
-        "{} later than {limit}, {} explained{unexamined}; {} of {} is attributed unambiguously",
+        "{} later than {limit}, {} explained{unexamined}; {} of {} is certain",
         grouped(spikes.seen),
         grouped(spikes.explained),
         percent(spikes.certain_ns, spikes.sum_ns),

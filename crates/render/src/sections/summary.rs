@@ -96,11 +96,12 @@ fn class_line(class: &CauseClass<'_>, spikes: &Spikes) -> Markup {
                 style=(format!("width:{}%", px(part.clamp(0.0, 100.0)))) {}
         }
         strong { (spike::percent(class.sum_ns, spikes.sum_ns)) } " "
+        @if class.certain_ns() == 0 && class.cause != "unexplained" { "likely " }
         (class.title)
         @if let Some(row) = class.rows.first().filter(|row| !row.culprit.is_empty()) {
             ": " (row.culprit)
         }
-        @if class.certain_ns() < class.sum_ns {
+        @if (1..class.sum_ns).contains(&class.certain_ns()) {
             span.quiet { " (" (spike::percent(class.certain_ns(), spikes.sum_ns)) " for certain)" }
         }
     }

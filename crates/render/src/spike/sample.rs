@@ -7,8 +7,8 @@ use rtproof_host::knobs::cpu::RT_RUNTIME;
 use rtproof_judge::{
     Remedy,
     causes::{
-        CauseCpu, CauseRow, ExplainedSpike, Explanation, RecorderSummary, Share, Span, Spikes,
-        Structure,
+        CauseCpu, CauseRow, ExplainedSpike, Explanation, RecorderSummary, Share, ShareRow, Span,
+        Spikes, Structure,
     },
 };
 use rtproof_trace::{
@@ -65,21 +65,15 @@ impl Events {
 
 /// An explanation out of what happened in turn: cause, culprit, nanoseconds.
 fn explanation(parts: &[(&str, &str, u64)]) -> Explanation {
-    let mut shares: Vec<Share> = Vec::new();
+    let mut shares: Vec<ShareRow> = Vec::new();
     for (cause, culprit, ns) in parts {
         match shares.iter_mut().find(|s| s.cause == *cause && s.culprit == *culprit) {
             Some(share) => share.ns += ns,
-            None => shares.push(Share {
+            None => shares.push(ShareRow {
                 cause: (*cause).into(),
                 culprit: (*culprit).into(),
                 ns: *ns,
-                alternatives: Vec::new(),
-                unrecorded: Vec::new(),
-                certainty: None,
-                detail: Vec::new(),
-                owner: None,
-                checks: Vec::new(),
-                remedies: Vec::new(),
+                ..ShareRow::default()
             }),
         }
     }
@@ -87,7 +81,7 @@ fn explanation(parts: &[(&str, &str, u64)]) -> Explanation {
     let mut at_ns = DUE_NS;
     let mut spans = Vec::new();
     for (cause, culprit, ns) in parts {
-        let is_it = |s: &Share| s.cause == *cause && s.culprit == *culprit;
+        let is_it = |s: &ShareRow| s.cause == *cause && s.culprit == *culprit;
         let share = u32::try_from(shares.iter().position(is_it).unwrap()).unwrap();
         spans.push(Span { from_ns: at_ns, to_ns: at_ns + ns, share });
         at_ns += ns;
@@ -105,14 +99,26 @@ fn explanation(parts: &[(&str, &str, u64)]) -> Explanation {
         woken_ns: None,
         switched_ns: None,
         spans,
-        shares,
+        shares: shares.into_iter().map(Share::assumed).collect(),
         incomplete: Vec::new(),
         wakers: vec!["local timer".into()],
     }
 }
 
-fn share_mut<'a>(explanation: &'a mut Explanation, cause: &str) -> &'a mut Share {
-    explanation.shares.iter_mut().find(|share| share.cause == cause).unwrap()
+fn edit(explanation: &mut Explanation, cause: &str, with: impl FnOnce(&mut ShareRow)) {
+    let share = explanation.shares.iter_mut().find(|share| share.cause == cause).unwrap();
+    alter(share, with);
+}
+
+/// Changes the largest share of a spike.
+pub(crate) fn edit_top(spike: &mut ExplainedSpike, with: impl FnOnce(&mut ShareRow)) {
+    alter(&mut spike.explanation.shares[0], with);
+}
+
+fn alter(share: &mut Share, with: impl FnOnce(&mut ShareRow)) {
+    let mut row = ShareRow::clone(share);
+    with(&mut row);
+    *share = Share::assumed(row);
 }
 
 /// 3449.6 µs: a stall, then a daemon of higher priority, and six short ones.
@@ -132,28 +138,30 @@ pub(crate) fn stall() -> ExplainedSpike {
     (explanation.irq_ns, explanation.woken_ns) =
         (Some(DUE_NS + 2_658_713), Some(DUE_NS + 2_662_500));
     explanation.switched_ns = Some(DUE_NS + 3_445_306);
-    let stall = share_mut(&mut explanation, "stall");
-    stall.detail =
-        vec!["interrupted in user mode: interrupts were not off".into(), "steal 3 ms".into()];
-    stall.checks = vec!["steal-time".into()];
-    stall.remedies = vec![Remedy::Manual {
-        text: "Give the guest CPUs of its own on the host, without a quota.".into(),
-    }];
-    let preempted = share_mut(&mut explanation, "preempted");
-    preempted.owner = Some("multipathd.service".into());
-    preempted.detail = vec![
-        "cgroup /system.slice/multipathd.service".into(),
-        "woken by kworker/1:2".into(),
-        "may use CPUs 0-1".into(),
-    ];
-    preempted.checks = vec!["prio-99".into(), "rt-tasks-off-their-cpus".into()];
-    preempted.remedies = vec![
-        Remedy::Command { command: "chrt --rr -p 10 812".into() },
-        Remedy::File {
-            path: "/etc/systemd/system/multipathd.service.d/rt.conf".into(),
-            line: "CPUSchedulingPriority=10".into(),
-        },
-    ];
+    edit(&mut explanation, "stall", |stall| {
+        stall.detail =
+            vec!["interrupted in user mode: interrupts were not off".into(), "steal 3 ms".into()];
+        stall.checks = vec!["steal-time".into()];
+        stall.remedies = vec![Remedy::Manual {
+            text: "Give the guest CPUs of its own on the host, without a quota.".into(),
+        }];
+    });
+    edit(&mut explanation, "preempted", |preempted| {
+        preempted.owner = Some("multipathd.service".into());
+        preempted.detail = vec![
+            "cgroup /system.slice/multipathd.service".into(),
+            "woken by kworker/1:2".into(),
+            "may use CPUs 0-1".into(),
+        ];
+        preempted.checks = vec!["prio-99".into(), "rt-tasks-off-their-cpus".into()];
+        preempted.remedies = vec![
+            Remedy::Command { command: "chrt --rr -p 10 812".into() },
+            Remedy::File {
+                path: "/etc/systemd/system/multipathd.service.d/rt.conf".into(),
+                line: "CPUSchedulingPriority=10".into(),
+            },
+        ];
+    });
     ExplainedSpike { number: 1, at_ns: 41_207_000_000, phase: "cpu+net".into(), explanation }
 }
 
@@ -172,11 +180,12 @@ pub(crate) fn throttled() -> ExplainedSpike {
     let mut explanation = explanation(&parts);
     (explanation.irq_ns, explanation.woken_ns) = (Some(DUE_NS), Some(DUE_NS + 2_150));
     explanation.switched_ns = Some(explanation.wake.ran_ns - 2_400);
-    let share = share_mut(&mut explanation, "throttled");
-    share.detail = vec!["sched_rt_runtime_us 950000 of 1000000".into()];
-    share.checks = vec!["rt-throttling".into()];
-    let path = "/proc/sys/kernel/sched_rt_runtime_us".into();
-    share.remedies = vec![Remedy::set(&RT_RUNTIME, vec![path], "-1")];
+    edit(&mut explanation, "throttled", |share| {
+        share.detail = vec!["sched_rt_runtime_us 950000 of 1000000".into()];
+        share.checks = vec!["rt-throttling".into()];
+        let path = "/proc/sys/kernel/sched_rt_runtime_us".into();
+        share.remedies = vec![Remedy::set(&RT_RUNTIME, vec![path], "-1")];
+    });
     ExplainedSpike { number: 0, at_ns: 18_004_000_000, phase: "cpu".into(), explanation }
 }
 
@@ -193,15 +202,16 @@ pub(crate) fn short() -> ExplainedSpike {
     explanation.irq_ns = Some(DUE_NS + 28_100);
     explanation.woken_ns = Some(DUE_NS + 32_300);
     explanation.switched_ns = Some(DUE_NS + 55_500);
-    let share = share_mut(&mut explanation, "preempt_off");
-    share.owner = Some("ext4".into());
-    share.detail = vec![
-        "_raw_spin_lock+0x1f/0x30".into(),
-        "ext4_finish_bio+0xc2/0x290".into(),
-        "ext4_end_io_rsv_work+0x9a/0x1d0".into(),
-        "process_one_work+0x17e/0x340".into(),
-    ];
-    share_mut(&mut explanation, "idle_exit").checks = vec!["cpuidle-states".into()];
+    edit(&mut explanation, "preempt_off", |share| {
+        share.owner = Some("ext4".into());
+        share.detail = vec![
+            "_raw_spin_lock+0x1f/0x30".into(),
+            "ext4_finish_bio+0xc2/0x290".into(),
+            "ext4_end_io_rsv_work+0x9a/0x1d0".into(),
+            "process_one_work+0x17e/0x340".into(),
+        ];
+    });
+    edit(&mut explanation, "idle_exit", |share| share.checks = vec!["cpuidle-states".into()]);
     ExplainedSpike { number: 2, at_ns: 7_311_000_000, phase: "idle".into(), explanation }
 }
 
@@ -216,7 +226,7 @@ pub(crate) fn incomplete() -> ExplainedSpike {
     ]);
     explanation.irq_ns = Some(DUE_NS + 210_450);
     explanation.woken_ns = Some(DUE_NS + 224_650);
-    share_mut(&mut explanation, "irq_off").alternatives = vec!["stall".into()];
+    edit(&mut explanation, "irq_off", |share| share.alternatives = vec!["stall".into()]);
     explanation.incomplete = vec![
         "17 events of CPU 1 were lost within it".into(),
         "irq_vectors:local_timer_entry is missing: timer interrupts do not show".into(),
@@ -404,7 +414,9 @@ pub(crate) fn hostile() -> Spikes {
         spike.explanation.wakers = vec![HOSTILE.into()];
         spike.explanation.incomplete = vec![HOSTILE.into()];
         for share in &mut spike.explanation.shares {
-            (share.culprit, share.detail) = (HOSTILE.into(), vec![HOSTILE.into()]);
+            alter(share, |row| {
+                (row.culprit, row.detail) = (HOSTILE.into(), vec![HOSTILE.into()]);
+            });
         }
     }
     spikes

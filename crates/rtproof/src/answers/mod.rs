@@ -230,7 +230,8 @@ fn of_wakes(found: &Explained, next: Option<String>) -> Answer {
     let Spikes { seen, explained, threshold_ns, .. } = &found.spikes;
     let over = units::ns(*threshold_ns);
     if found.no_wake_ups {
-        let result = "not known: no wake-up of these threads was seen".to_owned();
+        let gaps = found.gaps.iter().map(|clause| format!("; {clause}")).collect::<String>();
+        let result = format!("not known: no wake-up of these threads was seen{gaps}");
         return Answer { result, tone: Tone::Doubtful, ..Answer::default() };
     }
     let doubts = found.doubts.join("; ");

@@ -10,11 +10,11 @@ use std::{
 use anyhow::Context;
 
 use rtproof_judge::{
-    causes::{self, Explanation, Share, Span},
+    causes::{self, Explanation, Share, ShareRow, Span},
     units,
 };
 use rtproof_trace::{
-    Coverage, EventClass, WakeUp, WakeUpBasis, Window,
+    Coverage, WakeUp, WakeUpBasis, Window,
     dat::ReadAt,
     ftrace_text::{
         self, Finder, RtlaCpu, RtlaPart, TextEntry, TextError, TextTrace, Windows, parse_rtla,
@@ -218,7 +218,7 @@ fn of_cpu(cpu: &RtlaCpu) -> Option<(WakeUp, Window, Explanation)> {
         woken_ns: None,
         switched_ns: None,
         spans,
-        shares,
+        shares: shares.into_iter().map(Share::from).collect(),
         incomplete: vec!["rtla's analysis holds sums, not events: their order is not known".into()],
         wakers: Vec::new(),
     };
@@ -227,7 +227,7 @@ fn of_cpu(cpu: &RtlaCpu) -> Option<(WakeUp, Window, Explanation)> {
     Some((wake, window, explanation))
 }
 
-fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<Share> {
+fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<ShareRow> {
     let ns = |name: &str| cpu.part(name).and_then(|part| part.ns).unwrap_or(0);
     let who = |part: &RtlaPart| -> String {
         let names = part.tasks.iter().map(|(name, id, _)| format!("{name}:{id}"));
@@ -287,22 +287,17 @@ fn kernel_stack(stack: &[String]) -> Vec<String> {
     stack[below..].to_vec()
 }
 
-fn share(cause: &str, culprit: &str, ns: u64, detail: Vec<String>) -> Share {
+fn share(cause: &str, culprit: &str, ns: u64, detail: Vec<String>) -> ShareRow {
     let checks = causes::find(cause).map(|cause| cause.checks).unwrap_or_default();
-    let mut share = Share {
+    ShareRow {
         cause: cause.into(),
         culprit: culprit.into(),
         ns,
-        alternatives: Vec::new(),
         unrecorded: vec![UNRECORDED.into()],
-        certainty: None,
         detail,
-        owner: None,
         checks: checks.iter().map(ToString::to_string).collect(),
-        remedies: Vec::new(),
-    };
-    share.certainty = Some(share.certainty());
-    share
+        ..ShareRow::default()
+    }
 }
 
 // Late wake-ups in a text: the kernel's `trace` file in every form, trace-cmd report, perf script,
@@ -378,7 +373,7 @@ fn explained(
         notes.extend(super::inferred(finder.totals()));
         let (found, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
         gather.add_unexamined(count.saturating_sub(found.len() as u64));
-        notes_of(trace, &found, (wake_ups, over_ns), &mut notes);
+        notes_of(trace, &found, wake_ups, &mut notes);
         late.push(found);
     }
     if late.iter().any(|late| !late.is_empty()) {
@@ -402,8 +397,12 @@ fn hidden_wake_ups(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     let lost = trace.lost.iter().filter(|(_, lost)| lost.from_ns > 0).count();
     let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
     let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());
-    let unseen = super::wake_ups_without_end(finder.totals()).into_iter();
-    unseen.chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
+    let timers = super::without_timers(&trace.coverage, finder.wake_ups());
+    let marked = trace.marked_ns.map(|ns| {
+        format!("its own mark says that a wake-up was {} late, over the limit", units::ns(ns))
+    });
+    let unseen = super::open_wake_ups(finder.totals()).into_iter();
+    unseen.chain(marked).chain(timers).chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
 }
 
 /// First pass: what is late.
@@ -462,12 +461,7 @@ fn about(traces: &[TextTrace]) -> String {
 }
 
 /// What the user must know of a text.
-fn notes_of(
-    trace: &TextTrace,
-    late: &[WakeUp],
-    (wake_ups, over_ns): (u64, u64),
-    notes: &mut Vec<String>,
-) {
+fn notes_of(trace: &TextTrace, late: &[WakeUp], wake_ups: u64, notes: &mut Vec<String>) {
     if !trace.is_fine {
         notes.push("Its times are whole microseconds.".to_owned());
     }
@@ -507,11 +501,9 @@ fn notes_of(
         ));
     }
     if late.is_empty() && trace.latency_ns.is_none() {
-        let is_incomplete =
-            !trace.coverage.has(EventClass::WakeUps) || !trace.coverage.has(EventClass::Switches);
         notes.push(if trace.tracer == "hwlat" {
             "hwlat found no gap above its own threshold, which the text does not say.".into()
-        } else if wake_ups == 0 && is_incomplete {
+        } else if wake_ups == 0 {
             format!(
                 "It holds {} events and no wake-up of these threads (sched_waking with \
                  sched_switch, or timerlat): whether one was late cannot be seen in it.",
@@ -519,11 +511,9 @@ fn notes_of(
             )
         } else {
             format!(
-                "It holds {} events. Of the {} of these threads that it shows none was more than \
-                 {} late.",
+                "It holds {} events and {} of these threads.",
                 trace.count,
-                units::count(wake_ups, "wake-up"),
-                units::ns(over_ns)
+                units::count(wake_ups, "wake-up")
             )
         });
     }

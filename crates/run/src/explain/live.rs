@@ -202,11 +202,13 @@ impl LiveWatch {
         self.take(begin_ns);
         self.info();
         self.gather.add_unexamined(self.recorder.stats().refused);
+        let totals = self.recorder.watched();
+        self.gather.count_all(totals.iter().map(|of| of.over).sum());
         let failed = self
             .arming_failed
             .map(|error| format!("Stacks at the timer interrupt are not available: {error}."));
         Closed {
-            totals: self.recorder.watched(),
+            totals,
             preemptions: self.recorder.preemptions(),
             notes: failed.into_iter().collect(),
             gather: self.gather,
@@ -241,8 +243,7 @@ impl LiveWatch {
         }
         notes.extend(super::inferred(closed.totals.iter()));
         let lost = super::lost(closed.info.lost_events);
-        let gaps =
-            super::wake_ups_without_end(closed.totals.iter()).into_iter().chain(lost).collect();
+        let gaps = super::open_wake_ups(closed.totals.iter()).into_iter().chain(lost).collect();
         let about = about(target, &closed.totals, passed_ns);
         let explained = closed.gather.finish(over_ns, closed.info, about);
         Explained { notes, no_wake_ups: wake_ups == 0, gaps, ..explained }

@@ -27,7 +27,9 @@ use rtproof_results::{
     LocksFound,
     record_state::{integrity, open_whole},
 };
-use rtproof_trace::{WakeUp, Window, dat, perfetto, scan::ThreadTotals};
+use rtproof_trace::{
+    Coverage, EventClass, Extent, WakeUp, Window, dat, perfetto, scan::ThreadTotals,
+};
 
 /// Late wake-ups with their causes, and what was missing to explain them.
 #[derive(Debug)]
@@ -117,11 +119,30 @@ fn cannot(path: &Path) -> String {
 // What leaves open whether more wake-ups were late than were found: clauses, for an answer that
 // none was.
 
-/// Wake-ups without an end.
-fn wake_ups_without_end<'a>(totals: impl Iterator<Item = &'a ThreadTotals>) -> Option<String> {
-    let unseen: u64 = totals.map(|of| of.unseen).sum();
-    (unseen > 0).then(|| {
-        format!("when the thread ran was not recorded in {}", units::count(unseen, "wake-up"))
+/// Wake-ups without an end, or without a time when they were due.
+fn open_wake_ups<'a>(totals: impl Iterator<Item = &'a ThreadTotals>) -> Vec<String> {
+    let (unseen, undue, in_vain) = totals.fold((0, 0, 0), |(unseen, undue, in_vain), of| {
+        (unseen + of.unseen, undue + of.undue, in_vain + of.in_vain)
+    });
+    let wake_ups = |count| units::count(count, "wake-up");
+    let clauses = [
+        (unseen, format!("when the thread ran was not recorded in {}", wake_ups(unseen))),
+        (undue, format!("when it was due was not recorded of {}", wake_ups(undue))),
+        (
+            in_vain,
+            format!("a timer fired while its thread slept on, {}", units::count(in_vain, "time")),
+        ),
+    ];
+    clauses.into_iter().filter(|(count, _)| *count > 0).map(|(_, clause)| clause).collect()
+}
+
+/// What a file without the functions of timers leaves open.
+fn without_timers(coverage: &Coverage, wake_ups: u64) -> Option<String> {
+    let is_open = wake_ups > 0 && coverage.of(EventClass::Timers) == Extent::None;
+    is_open.then(|| {
+        "timers were not recorded (hrtimer_start, hrtimer_expire_entry): what is late before a \
+         thread is woken is not known"
+            .to_owned()
     })
 }
 
@@ -211,6 +232,11 @@ impl ExplanationGather {
     /// Late wake-ups of which there is no window.
     pub fn add_unexamined(&mut self, count: u64) {
         self.seen += count;
+    }
+
+    /// How many were late in all: those of which no window came are not examined.
+    pub fn count_all(&mut self, late: u64) {
+        self.seen = self.seen.max(late);
     }
 
     /// All of it. Numbers are given anew: 1 is the worst.

@@ -101,7 +101,9 @@ pub fn of_trace_dat(
     notes.extend(super::inferred(found.totals.iter()));
     let missing = found.missing;
     let doubts = super::doubts(found.misfits, 0, &found.silent_cpus);
-    let open = super::wake_ups_without_end(found.totals.iter()).into_iter().chain(
+    let wake_ups = found.totals.iter().map(|of| of.wake_ups).sum();
+    let open = super::open_wake_ups(found.totals.iter()).into_iter();
+    let open = open.chain(super::without_timers(&found.coverage, wake_ups)).chain(
         (missing > 0).then(|| format!("events are missing in {}", units::count(missing, "place"))),
     );
     let gaps = open.collect();

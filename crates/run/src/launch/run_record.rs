@@ -15,7 +15,7 @@ use rtproof_record::{
     run::{Cost, EndReason, Meta, Note, RunEnd, ThreadEnd, ThreadInfo},
     spikes::SpikeSummary,
 };
-use rtproof_trace::{WakeUp, Window};
+use rtproof_trace::{WakeUp, Window, scan::ThreadTotals};
 
 use super::run_record_thread::{JudgedThread, Rhythm};
 use super::threads::Threads;
@@ -352,7 +352,7 @@ impl RunRecord {
         ending: Option<String>,
     ) -> anyhow::Result<Proved> {
         let recorder = &recorded.info;
-        let unseen: u64 = recorded.totals.iter().map(|of| of.unseen).sum();
+        let unknown: u64 = recorded.totals.iter().map(ThreadTotals::unknown).sum();
         let inferred: u64 = recorded.totals.iter().map(|of| of.inferred + of.at_least).sum();
         let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(self.origin.monotonic_ns);
         self.admit(threads, now_ns, true);
@@ -378,7 +378,7 @@ impl RunRecord {
             }
         }
         self.sums.give_up();
-        self.notes.extend(wake_ups_without_end(now_ns, unseen));
+        self.notes.extend(unknown_wake_ups(now_ns, unknown));
         self.notes.extend(self::inferred(now_ns, inferred));
         self.notes.extend(self::lost(now_ns, recorder.lost_events, lost + self.left_out));
         self.notes.extend(ending.map(|how| ended(now_ns, &how)));
@@ -469,10 +469,11 @@ fn lost(at_ns: u64, events: u64, wake_ups: u64) -> Vec<Note> {
 }
 
 /// Wake-ups without an end.
-fn wake_ups_without_end(at_ns: u64, wake_ups: u64) -> Option<Note> {
+fn unknown_wake_ups(at_ns: u64, wake_ups: u64) -> Option<Note> {
     let text = format!(
-        "The kernel did not record when {wake_ups} wake-ups of the program's threads ended: they \
-         are not in the record. Some kernels leave out switches from the idle task."
+        "The kernel did not record when {wake_ups} wake-ups of the program's threads were due, or \
+         when they ended: whether they were late is not known. Some kernels leave out switches from \
+         the idle task."
     );
     (wake_ups > 0).then(|| note(at_ns, "wake-ups-unseen", true, text))
 }

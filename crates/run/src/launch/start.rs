@@ -8,6 +8,7 @@ use rtproof_host::{Root, idle, task, tune::Machine};
 use rtproof_judge::units;
 use rtproof_measure::{LiveTasks, Queue, keep_ended_children};
 use rtproof_results::launch::{Cannot, Launched, ProgramEnding, SCHEMA, WakeUps};
+use rtproof_trace::scan::ThreadTotals;
 
 use super::place::{AppliedChanges, Guarding};
 use super::plan::{LaunchTarget, PlannedLaunch};
@@ -369,7 +370,7 @@ impl Run<'_> {
             notes.extend(closed.notes);
             let about = format!("process {pid}, {}", units::duration(ran_ns));
             let lost_events = closed.info.lost_events;
-            let unseen = closed.totals.iter().map(|of| of.unseen).sum();
+            let unseen = closed.totals.iter().map(ThreadTotals::unknown).sum();
             let inferred = closed.totals.iter().map(|of| of.inferred + of.at_least).sum();
             let over_ns = self.over_ns();
             let spikes = closed.gather.finish(over_ns, closed.info, about).spikes;

@@ -327,7 +327,7 @@ pub(super) fn verdict(
     if recorded.unseen > 0 {
         let text = format!(
             "cannot tell: none of {wake_ups} recorded wake-ups {whose} was later than {budget}, \
-             but the kernel left out when {} others ended",
+             but of {} the kernel did not record when they were due or when they ended",
             recorded.unseen
         );
         return answer(BudgetAnswer::CannotTell, text);

@@ -153,11 +153,11 @@ impl Application {
         );
         let watched = self.recorder.watched();
         frame.unknown.extend(crate::explain::inferred(watched.iter()));
-        let unseen: u64 = watched.iter().map(|of| of.unseen).sum();
-        if unseen > 0 {
+        let unknown: u64 = watched.iter().map(ThreadTotals::unknown).sum();
+        if unknown > 0 {
             frame.unknown.push(format!(
-                "{unseen} wake-ups have no end: the kernel did not record when the thread ran. \
-                 They are in no number here."
+                "{unknown} wake-ups may have been late: the kernel did not record when they were \
+                 due or when the thread ran."
             ));
         }
         frame.unknown.push("Missed: an application does not say when it should have run.".into());

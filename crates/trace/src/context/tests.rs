@@ -113,3 +113,24 @@ fn no_events_give_one_unknown_stretch() {
     assert_eq!((spans(&all), all[0].state.task), (vec![(5, 9)], -1));
     assert!(reconstruct(&[], 0, 5, 5).is_empty());
 }
+
+#[test]
+fn a_noise_is_as_long_as_it_says_whenever_it_is_written() {
+    let noise = |at_ns, kind: &str, start_ns, duration_ns| {
+        let (kind, name, number) = (kind.into(), "disk".into(), 40);
+        event(at_ns, 2, EventData::Noise { kind, name, number, start_ns, duration_ns })
+    };
+    let over = |event: Event| {
+        let events = [switch(5, 1, 2), event, switch(95_000, 2, 0)];
+        let all = reconstruct(&events, 0, 10, 100_000);
+        covers(&all, 10, 100_000);
+        let is_over = |of: &&Stretch| of.state.hard.is_some() || of.state.softirq.is_some();
+        spans(&all.into_iter().filter(|of| is_over(&of)).collect::<Vec<_>>())
+    };
+    // Written 22 us after it ended.
+    assert_eq!(over(noise(60_000, "irq", 30_000, 8_000)), [(30_000, 38_000)]);
+    // Its start is on another clock.
+    assert_eq!(over(noise(60_000, "irq", 9_000_000, 8_000)), [(52_000, 60_000)]);
+    // Without what interrupted it, so that it ends later.
+    assert_eq!(over(noise(60_000, "softirq", 30_000, 8_000)), [(30_000, 60_000)]);
+}

@@ -403,7 +403,8 @@ fn the_brief_form_agrees() {
         );
         let name = "timer:hrtimer_expire_entry";
         let record = kernel.record(&formats, name).set("hrtimer", 5).set("now", 6);
-        let expire = "TimerExpire { timer: 5, now_ns: 6 }";
+        let record = record.set("function", 7);
+        let expire = "TimerExpire { timer: 5, function: 7, now_ns: 6 }";
         assert_eq!(brief(&record, name, record.data.len()), expire);
         for (name, expected) in [
             ("timer:hrtimer_expire_exit", "TimerExpired"),

@@ -83,6 +83,8 @@ pub struct TextTrace {
     pub silent_cpus: Vec<u32>,
     /// Places where time goes back: its lines were put into another order.
     pub reversals: u64,
+    /// The longest latency over its own limit that cyclictest wrote into the trace.
+    pub marked_ns: Option<u64>,
     /// perf says that it lost some, and neither where nor when.
     pub is_lossy: bool,
     /// Events that have no meaning here, by name.
@@ -297,6 +299,8 @@ impl<'s, 'e> Reader<'s, 'e> {
                 self.push(line.event(what), false);
             }
             Body::Event { name, fields } => {
+                let marked = marked_ns(fields).filter(|_| MARKS.contains(&name));
+                self.trace.marked_ns = self.trace.marked_ns.max(marked);
                 match table::parse_event(name, fields, &mut self.symbols) {
                     Some(Ok(what)) => self.push(line.event(what), false),
                     // Known, but not as it is here.
@@ -489,12 +493,23 @@ fn expected(first: &[String]) -> &'static str {
     }
 }
 
+/// Events that hold what an application wrote into the trace.
+const MARKS: [&str; 3] = ["tracing_mark_write", "print", "bprint"];
+
+/// `hit latency threshold (215 > 100)`, in microseconds: cyclictest --breaktrace.
+fn marked_ns(text: &str) -> Option<u64> {
+    let (_, behind) = text.split_once("hit latency threshold (")?;
+    behind.split_once(" >")?.0.trim().parse::<u64>().ok()?.checked_mul(1_000)
+}
+
 /// What people write where they left lines out.
 fn is_left_out(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
-    line.starts_with("...")
+    let is_mark = !line.contains(char::is_alphanumeric);
+    is_mark
+        || line.starts_with("...")
         || line.starts_with("[...")
-        || ["omit", "snip", "abbrev", "left out", "truncated"]
+        || ["omit", "snip", "abbrev", "left out", "truncated", "[ cut", "[cut", "<cut", "skipped"]
             .iter()
             .any(|word| line.contains(word))
 }

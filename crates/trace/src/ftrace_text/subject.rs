@@ -58,7 +58,9 @@ impl Finder {
     pub fn take(&mut self, entry: TextEntry<'_>) {
         match entry {
             TextEntry::Event(event, head) => self.event(event, head),
-            TextEntry::Lost(cpu) => self.scanner.lost(cpu),
+            TextEntry::Lost(cpu) => {
+                self.scanner.lost(cpu).into_iter().for_each(|wake| self.add(wake));
+            }
         }
     }
 

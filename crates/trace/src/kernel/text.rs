@@ -15,6 +15,11 @@ pub(crate) struct TextSymbols {
 /// Where made-up addresses begin: no kernel has code there.
 const MADE_UP: u64 = 0xf000_0000_0000_0000;
 
+/// Functions of timers that threads sleep on; their made-up addresses are the same in each text.
+const SLEEPS: [&str; 3] = ["hrtimer_wakeup", "posix_timer_fn", "timerfd_tmrproc"];
+
+const FIRST_SLEEP: u64 = MADE_UP - 16 * SLEEPS.len() as u64;
+
 impl TextSymbols {
     /// `function+0x20/0x60`, `function`, or an address in hexadecimal digits.
     pub(crate) fn address(&mut self, text: &str) -> u64 {
@@ -26,10 +31,18 @@ impl TextSymbols {
         if let Some(&address) = self.by_name.get(text) {
             return address;
         }
-        let address = MADE_UP + 16 * self.by_name.len() as u64;
+        let address = match SLEEPS.iter().position(|name| *name == text) {
+            Some(sleep) => FIRST_SLEEP + 16 * sleep as u64,
+            None => MADE_UP + 16 * self.by_name.len() as u64,
+        };
         self.by_name.insert(text.to_owned(), address);
         self.names.insert(address, text.to_owned());
         address
+    }
+
+    /// Whether threads sleep on timers of the function with a made-up address.
+    pub(crate) fn is_sleep(address: u64) -> bool {
+        (FIRST_SLEEP..MADE_UP).contains(&address)
     }
 
     pub(crate) fn into_names(self) -> BTreeMap<u64, String> {

@@ -17,8 +17,9 @@ pub struct ThreadTotals {
     pub over: u64,
     /// Wakings before it left the CPU: no wake-ups.
     pub never_left: u64,
-    /// Times that it was woken and left a CPU later, without a switch to it in between: some
-    /// kernels leave out switches from the idle task. How late these wake-ups were is not known.
+    /// Wake-ups of which an end is missing: it left a CPU without a switch to it after a waking
+    /// (some kernels leave out switches from the idle task), it was switched to without a waking,
+    /// or what came after the waking was lost. How late they were is not known.
     pub unseen: u64,
     /// Those of the wake-ups whose end is the thread's first event after them, as the switch to it
     /// was not recorded: they were at most that late.
@@ -26,6 +27,14 @@ pub struct ThreadTotals {
     /// Those of the late wake-ups whose end is the last event of another task on the CPU before
     /// the thread's own, as the switch to it was not recorded: they were at least that late.
     pub at_least: u64,
+    /// Wake-ups out of a sleep that began in the trace, by a timer whose start is not in it: when
+    /// they were due is not known. They are counted from when they were woken.
+    pub undue: u64,
+    /// Wake-ups out of a sleep that began before the trace, and not by a timer that is known: when
+    /// they were due is not known. Not among the wake-ups, unless they were late.
+    pub early: u64,
+    /// Times that one of its timers fired while it slept, and woke nobody.
+    pub in_vain: u64,
     /// Sum of the latencies of all wake-ups, nanoseconds.
     pub sum_ns: u64,
     /// The latest of all.
@@ -48,10 +57,21 @@ pub struct PreemptedBy {
     pub waited_ns: u64,
 }
 
+impl ThreadTotals {
+    /// Wake-ups of which it is not known whether they were late.
+    pub const fn unknown(&self) -> u64 {
+        self.unseen + self.undue + self.in_vain
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct ScannedThread {
     place: Place,
     woken: Option<Due>,
+    /// When that was, and to which CPU.
+    woken_at: (u64, u32),
+    /// It was woken out of a sleep that began before the trace.
+    is_early: bool,
     timers: [Timer; TIMERS],
     next_timer: usize,
     pub(super) totals: ThreadTotals,
@@ -93,6 +113,8 @@ impl ScannedThread {
         Self {
             place: Place::Unknown,
             woken: None,
+            woken_at: (0, 0),
+            is_early: false,
             timers: [Timer::default(); TIMERS],
             next_timer: 0,
             totals: ThreadTotals { tid, ..ThreadTotals::default() },
@@ -148,22 +170,71 @@ impl ScannedThread {
     }
 
     /// sched_waking. While it is on a CPU it may be just about to leave that: then it is a wake-up.
-    pub(super) fn waking(&mut self, due: Due) {
+    pub(super) fn waking(&mut self, due: Due, woken_at: (u64, u32)) {
         if self.is_on_cpu() && self.woken.is_some() {
             self.totals.never_left += 1;
         }
-        self.woken = Some(due);
+        // Nobody knows since when it should have run.
+        self.is_early = self.place == Place::Unknown && due.how == WakeUpBasis::Woken;
+        (self.woken, self.woken_at) = (Some(due), woken_at);
+    }
+
+    /// It is being woken by a timer of which no start was recorded.
+    pub(super) fn due_is_unknown(&mut self) {
+        // sched_wakeup follows sched_waking.
+        let is_new = self.place == Place::Asleep && self.woken.is_none();
+        self.totals.undue += u64::from(is_new);
+    }
+
+    pub(super) const fn is_early(&self) -> bool {
+        self.is_early
+    }
+
+    /// One of its timers fired and woke nobody.
+    pub(super) fn fired_in_vain(&mut self, timer: u64) {
+        let is_its = self.expiry_ns(timer).is_some();
+        self.totals.in_vain +=
+            u64::from(is_its && self.place == Place::Asleep && self.woken.is_none());
+    }
+
+    /// What comes next is lost. What it was woken for, when that was and to which CPU, if it was
+    /// late by then; else when it ran is not known.
+    pub(super) fn cut_off(&mut self, threshold_ns: u64) -> Option<(Due, u64, u32)> {
+        let due = self.woken.filter(|_| self.is_awaited())?;
+        let (woken_ns, cpu) = self.woken_at;
+        if woken_ns.saturating_sub(due.at_ns) > threshold_ns {
+            self.totals.at_least += 1;
+            return Some((due, woken_ns, cpu));
+        }
+        self.totals.unseen += 1;
+        None
+    }
+
+    /// A wake-up on time is at least as late as this. `counted_ns`: as which it was counted;
+    /// `None`: as an early one.
+    pub(super) fn was_later(&mut self, wake: &WakeUp, counted_ns: Option<u64>) {
+        let totals = &mut self.totals;
+        totals.at_least += 1;
+        let Some(counted_ns) = counted_ns else {
+            totals.early -= 1;
+            return self.count(wake, true);
+        };
+        totals.over += 1;
+        totals.sum_ns = totals.sum_ns.saturating_add(wake.latency_ns() - counted_ns);
+        if totals.worst.is_none_or(|worst| wake.latency_ns() > worst.latency_ns()) {
+            totals.worst = Some(*wake);
+        }
     }
 
     /// sched_wakeup: the waking is done. What has not left the CPU by now does not: it was woken
     /// for what is returned.
-    pub(super) fn wakeup(&mut self, due: Due) -> Option<Due> {
+    pub(super) fn wakeup(&mut self, due: Due, woken_at: (u64, u32)) -> Option<Due> {
         if self.is_on_cpu() {
             self.totals.never_left += 1;
             return self.woken.take();
         }
         if self.woken.is_none() {
-            self.woken = Some(due);
+            (self.woken, self.woken_at) = (Some(due), woken_at);
         }
         None
     }
@@ -192,7 +263,7 @@ impl ScannedThread {
         } else {
             return None;
         };
-        (self.place, self.woken) = (Place::Running, None);
+        (self.place, self.woken, self.is_early) = (Place::Running, None, false);
         Some((due, ran_ns))
     }
 
@@ -202,6 +273,7 @@ impl ScannedThread {
             self.woken = None;
             self.totals.unseen += 1;
         }
+        self.is_early = false;
         if !is_runnable {
             self.place = Place::Asleep;
             return;
@@ -214,8 +286,12 @@ impl ScannedThread {
 
     /// It was switched to. What it was woken for, if that is a wake-up.
     pub(super) fn switched_to(&mut self) -> Option<Due> {
-        let was_on_cpu = self.is_on_cpu();
+        let (was_on_cpu, before) = (self.is_on_cpu(), self.place);
         self.place = Place::Running;
+        self.is_early = false;
+        // Its waking, or that it had left, is missing.
+        let is_hidden = before == Place::Asleep && self.woken.is_none();
+        self.totals.unseen += u64::from(is_hidden || before == Place::Running);
         let due = self.woken.take()?;
         if was_on_cpu {
             self.totals.never_left += 1;
@@ -228,6 +304,7 @@ impl ScannedThread {
     pub(super) fn forget(&mut self) {
         self.place = Place::Unknown;
         self.woken = None;
+        self.is_early = false;
         self.waits = None;
         self.timers = [Timer::default(); TIMERS];
     }

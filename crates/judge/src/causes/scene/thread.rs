@@ -607,7 +607,7 @@ mod handed_tests {
                 ("preempted", "hog [FIFO 50]"),
                 "{explained:?}"
             );
-            assert!(explained.shares[0].is_certain(), "{explained:?}");
+            assert!(explained.shares[0].alternatives.is_empty(), "{explained:?}");
             assert!(
                 explained.shares[0].detail.iter().any(|line| line.contains("ktimers/0")),
                 "{explained:?}"

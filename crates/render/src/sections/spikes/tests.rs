@@ -58,7 +58,7 @@ fn everything_is_shown() {
 #[test]
 fn a_sum_that_differs_from_the_latency_is_reported() {
     let mut spikes = sample::spikes();
-    spikes.worst[0].explanation.shares[0].ns -= 1;
+    sample::edit_top(&mut spikes.worst[0], |share| share.ns -= 1);
     assert_eq!(shown(&spikes).matches("not the latency").count(), 1);
 }
 
@@ -243,7 +243,7 @@ fn incompleteness_stacks_and_wakers_are_shown() {
 #[test]
 fn a_sum_that_differs_from_the_latency_is_reported_as_text() {
     let mut spike = sample::stall();
-    spike.explanation.shares[0].ns += 1;
+    sample::edit_top(&mut spike, |share| share.ns += 1);
     assert!(of_spike(page(80), &spike).contains("not the latency"));
 }
 

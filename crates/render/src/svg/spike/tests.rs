@@ -1,7 +1,7 @@
 //! What the picture of a spike promises: every name is there and none lies on another, everything
 //! lies within, and the same bytes each time.
 
-use rtproof_judge::causes::{ExplainedSpike, Explanation, title};
+use rtproof_judge::causes::{ExplainedSpike, Explanation, Share, ShareRow, title};
 
 use super::{SIZE, SMALL, draw, width};
 use crate::spike::{self, sample};
@@ -105,10 +105,9 @@ fn many_short_causes_are_named_from_above_and_many_spans_stay_small() {
     let (due_ns, first) = (explanation.wake.due_ns, explanation.shares[0].clone());
     explanation.shares = (0..20_u32)
         .map(|i| {
-            let mut share = first.clone();
-            (share.cause, share.culprit) =
-                (format!("cause_{i}"), format!("a culprit {i} [FIFO 50]"));
-            share
+            let mut row = ShareRow::clone(&first);
+            (row.cause, row.culprit) = (format!("cause_{i}"), format!("a culprit {i} [FIFO 50]"));
+            Share::assumed(row)
         })
         .collect();
     explanation.spans = spans(due_ns, explanation.wake.latency_ns(), 20);
