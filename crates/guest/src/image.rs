@@ -227,7 +227,8 @@ impl Archive {
         let metadata = fs::metadata(path).with_context(failed)?;
         let mode = metadata.permissions().mode() & 0o7777;
         if metadata.is_file() {
-            self.file(name, mode, &fs::read(path).with_context(failed)?);
+            let bytes = rtproof_host::door::read_bytes(path, MAX).with_context(failed)?;
+            self.file(name, mode, &bytes);
             return Ok(());
         }
         if !metadata.is_dir() {

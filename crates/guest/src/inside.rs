@@ -343,7 +343,9 @@ pub fn find_program(program: &str) -> Option<PathBuf> {
 /// # Errors
 /// ldd is missing, or one of the libraries is.
 pub fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
-    let output = Command::new("ldd").arg(program).output().context("ldd cannot be run")?;
+    let output = rtproof_host::trusted::command("ldd")
+        .and_then(|mut ldd| ldd.arg(program).output())
+        .context("ldd cannot be run")?;
     let text = String::from_utf8_lossy(&output.stdout);
     if let Some(line) = text.lines().find(|line| line.ends_with("=> not found")) {
         bail!("{}: a library is missing: {}", program.display(), line.trim());

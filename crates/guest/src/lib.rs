@@ -13,7 +13,6 @@ pub mod process;
 use std::{
     fmt,
     path::{Path, PathBuf},
-    process::Command,
     str::FromStr,
 };
 
@@ -144,7 +143,7 @@ impl Emulator {
 /// # Errors
 /// It cannot be run, or prints no version.
 pub fn version(program: &Path) -> Result<(u32, u32, u32)> {
-    let output = Command::new(program)
+    let output = trusted::command_at(program)
         .arg("--version")
         .output()
         .with_context(|| format!("{}: cannot be run", program.display()))?;

@@ -12,7 +12,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use rtproof_host::trusted;
+use rtproof_host::{door, trusted};
+
+/// Bytes of a file of a kernel's.
+const MAX: u64 = 1 << 30;
 
 /// One module to be loaded.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +47,7 @@ pub struct Chosen {
 /// A vital module is missing, or a module that another depends on.
 pub fn choose(tree: &Path, at_boot: &[&str], on_demand: &[&str], vital: &[&str]) -> Result<Chosen> {
     let builtin = tree.join("modules.builtin");
-    let builtin = fs::read_to_string(&builtin)
+    let builtin = door::read_text(&builtin, MAX)
         .with_context(|| format!("{}: cannot be read", builtin.display()))?;
     let builtin = builtin.lines().map(|line| module_name(Path::new(line))).collect();
     let mut files = BTreeMap::new();
@@ -121,8 +124,8 @@ impl Search {
         let path = self.files.get(name).with_context(|| {
             format!("module {name}, needed by {above:?}, is not among those that are there")
         })?;
-        let packed =
-            fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let packed = door::read_bytes(path, MAX)
+            .with_context(|| format!("{}: cannot be read", path.display()))?;
         let mut content = unpacked(&packed).with_context(|| path.display().to_string())?;
         content.truncate(unsigned_length(&content));
         let info = modinfo(&content).with_context(|| path.display().to_string())?;

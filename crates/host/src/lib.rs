@@ -9,6 +9,7 @@ pub mod boot;
 pub mod capture;
 pub mod change;
 pub mod cpu_list;
+pub mod door;
 pub mod facts;
 pub mod flatten;
 pub mod idle;
@@ -27,7 +28,6 @@ pub mod text;
 pub mod tracefs;
 pub mod trusted;
 pub mod tune;
-pub mod user_file;
 
 pub use cpu_list::CpuList;
 pub use facts::Facts;

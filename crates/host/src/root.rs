@@ -75,7 +75,7 @@ impl Root {
         if fs::metadata(path).map_err(open)?.is_dir() {
             return Self::dir(path);
         }
-        let file = crate::trusted::open_input(path).map_err(open)?;
+        let file = crate::door::read(path).map_err(open)?;
         let mut bytes = Vec::new();
         file.take(CAPTURE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(open)?;
         let damaged = |source| RootError::Capture { path: path.into(), source };

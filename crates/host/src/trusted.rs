@@ -5,17 +5,16 @@ use std::{
     ffi::OsStr,
     fs::{self, File, Metadata, OpenOptions},
     io,
-    os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{FileExt, FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::{
-    fs::OFlags,
-    process::{getegid, geteuid},
-};
+use rustix::process::{getegid, geteuid};
+
+use crate::door::{self, Found};
 
 /// Why another user could have written a file that would be obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,11 +58,17 @@ impl From<Distrust> for io::Error {
 /// It cannot be opened, is no regular file, or another user could have written it
 /// ([`is_distrust`]).
 pub fn open(path: &Path) -> io::Result<File> {
-    if is_given(path) {
-        let file = open_input(path)?;
-        return given(&file).map(|()| file);
+    match door::find(path, true)? {
+        Found::Given(handed) => {
+            let file = handed.file(OpenOptions::new().read(true))?;
+            let of = file.metadata()?;
+            if !of.is_file() && !of.file_type().is_fifo() {
+                return Err(no_regular_file());
+            }
+            given(&file).map(|()| file)
+        }
+        Found::Entry(_) => open_with(path, OpenOptions::new().read(true)),
     }
-    open_with(path, OpenOptions::new().read(true))
 }
 
 /// As [`open`]; `anyones`: whoever asked for it has looked through it, and any regular file will
@@ -72,7 +77,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_if(path: &Path, anyones: bool) -> io::Result<File> {
-    if anyones { open_input(path) } else { open(path) }
+    if anyones { door::read(path) } else { open(path) }
 }
 
 /// Checks what a shell has opened for us: a file as [`open`] does, a pipe not at all.
@@ -95,22 +100,28 @@ pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let real = fs::canonicalize(path)?;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = options.custom_flags(flags.bits().cast_signed()).open(&real)?;
-    let metadata = file.metadata()?;
+    let pinned = match door::find(&real, false)? {
+        Found::Entry(entry) => entry.file.ok_or(rustix::io::Errno::NOENT)?,
+        Found::Given(_) => return Err(no_regular_file()),
+    };
+    let metadata = pinned.metadata()?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if !metadata.is_file() {
-        let why = "a pipe, a socket or a device, no regular file";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        return Err(no_regular_file());
     }
     if let Some(why) = why_not(&metadata) {
         return Err(of_file(path, why).into());
     }
     // Whoever owns none of them and can write none of them could not have led us elsewhere.
     above(path, &real)?;
-    Ok(file)
+    door::reopen(&pinned, options)
+}
+
+fn no_regular_file() -> io::Error {
+    let why = "a pipe, a socket or a device, no regular file";
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 /// Checks a folder whose files are obeyed, and those above it.
@@ -165,39 +176,6 @@ fn why_not(metadata: &Metadata) -> Option<String> {
     }
 }
 
-// The door for files that a user names: another user may have made them.
-
-/// Names of what the process was given by whoever started it: a pipe of a shell's `|` or `<(...)`.
-const GIVEN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
-
-/// Opens a file to be read. Never waits for a program that the user did not name: what lies in a
-/// folder and is a pipe, a socket or a device is refused, whoever holds its other end; a terminal
-/// does not become the process's own. A pipe that the process was given is read.
-///
-/// # Errors
-/// It cannot be opened, or is no regular file.
-#[expect(clippy::disallowed_methods, reason = "the user's own file")]
-pub fn open_input(path: &Path) -> io::Result<File> {
-    let given = is_given(path);
-    let wait = if given { OFlags::empty() } else { OFlags::NONBLOCK };
-    let flags = (wait | OFlags::NOCTTY).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let kind = file.metadata()?.file_type();
-    match kind {
-        _ if kind.is_file() || given && kind.is_fifo() => Ok(file),
-        _ if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "a pipe, a socket or a device, no regular file; copy what it holds into one",
-        )),
-    }
-}
-
-/// Whether a path is of what the process was given, and of no folder.
-pub(crate) fn is_given(path: &Path) -> bool {
-    GIVEN.iter().any(|name| path.starts_with(name))
-}
-
 // Programs of the machine that rtproof itself runs: by absolute path, from folders and files that
 // only root can change.
 
@@ -244,14 +222,19 @@ pub fn find_program(name: &str) -> io::Result<PathBuf> {
     })
 }
 
-/// A program with its arguments to come, and a PATH of the system's folders for what it starts.
+/// A program with its arguments to come. Of the caller's environment it has nothing.
 ///
 /// # Errors
 /// As [`find_program`].
 pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
-    let mut command = Command::new(find_program(&name.as_ref().to_string_lossy())?);
-    command.env("PATH", PATH);
-    Ok(command)
+    Ok(command_at(find_program(&name.as_ref().to_string_lossy())?))
+}
+
+/// As [`command`], of a program that was found.
+pub fn command_at(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs([("PATH", PATH), ("LC_ALL", "C"), ("HOME", "/nonexistent")]);
+    command
 }
 
 /// Runs a program to its end, within a time: what it wrote, to each of stdout and stderr.
@@ -412,38 +395,6 @@ mod tests {
 }
 
 #[cfg(test)]
-mod input_tests {
-    use std::{io::Read, os::fd::AsRawFd};
-
-    use super::*;
-
-    #[test]
-    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, pipe) = (dir.path().join("file"), dir.path().join("pipe"));
-        File::create(&file).unwrap();
-        assert!(open_input(&file).is_ok());
-        let kind = |path: &Path| open_input(path).map_err(|error| error.kind()).err();
-        assert_eq!(kind(dir.path()), Some(io::ErrorKind::IsADirectory));
-        assert_eq!(kind(&dir.path().join("none")), Some(io::ErrorKind::NotFound));
-        // It has no writer: opened as usual, this would wait for ever.
-        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        let made = rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0);
-        made.unwrap();
-        assert_eq!(kind(&pipe), Some(io::ErrorKind::InvalidInput));
-        assert_eq!(kind(Path::new("/dev/null")), Some(io::ErrorKind::InvalidInput));
-        // What a shell's <(...) gives.
-        let (read, write) = rustix::pipe::pipe().unwrap();
-        let given = format!("/dev/fd/{}", read.as_raw_fd());
-        rustix::io::write(&write, b"piped").unwrap();
-        drop(write);
-        let mut text = String::new();
-        open_input(Path::new(&given)).unwrap().read_to_string(&mut text).unwrap();
-        assert_eq!(text, "piped");
-    }
-}
-
-#[cfg(test)]
 mod program_tests {
     use std::os::unix::fs::PermissionsExt;
 
@@ -453,8 +404,12 @@ mod program_tests {
     fn what_the_system_has_is_found_by_its_path() {
         let sh = find_program("sh").unwrap();
         assert!(sh.is_absolute() && FOLDERS.iter().any(|folder| sh.starts_with(folder)), "{sh:?}");
-        let path = command("sh").unwrap().args(["-c", "echo $PATH"]).output().unwrap();
-        assert_eq!(String::from_utf8(path.stdout).unwrap().trim(), PATH);
+        // The tests' own environment has more.
+        let environment = command("env").unwrap().output().unwrap();
+        let environment = String::from_utf8(environment.stdout).unwrap();
+        let mut lines: Vec<&str> = environment.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["HOME=/nonexistent", "LC_ALL=C", &format!("PATH={PATH}")]);
         assert_eq!(find_program("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 

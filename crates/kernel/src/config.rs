@@ -8,7 +8,11 @@ use std::{
     process::Stdio,
 };
 
-use rtproof_host::{Facts, Root, facts::kernel::Kernel as KernelFacts, user_file::write_whole};
+use rtproof_host::{
+    Facts, Root,
+    door::{self, write_whole},
+    facts::kernel::Kernel as KernelFacts,
+};
 use rtproof_judge::{
     Impact, Intent, checks,
     plan::{BuildOption, Selection, build_options},
@@ -160,9 +164,9 @@ fn base_text(
             return Err(KernelError::path(target, "a target of a source, and no source is given"));
         }
         Base::Bytes(bytes, name) => (bytes.clone(), name.clone()),
-        #[expect(clippy::disallowed_methods, reason = "the user's own configuration")]
         Base::File(path) => {
-            (fs::read(path).map_err(KernelError::io(path))?, path.display().to_string())
+            let bytes = door::read_bytes(path, crate::CONFIG_MAX);
+            (bytes.map_err(KernelError::io(path))?, path.display().to_string())
         }
     };
     let program = match bytes.as_slice() {
@@ -316,8 +320,7 @@ fn minimal(
     write_bytes(&answers, "\n".repeat(ANSWERS).as_bytes())?;
     let mut run = || {
         let mut command = make.command(&["localmodconfig"])?;
-        #[expect(clippy::disallowed_methods, reason = "our own file")]
-        let input = fs::File::open(&answers).map_err(KernelError::io(&answers))?;
+        let input = door::read(&answers).map_err(KernelError::io(&answers))?;
         command.env("LSMOD", &list).stdin(Stdio::from(input));
         log.done("localmodconfig", command, observer)
     };
@@ -439,9 +442,8 @@ fn open(request: &Request<'_>, before: &Options, current: &Options) -> Vec<Optio
     rows
 }
 
-#[expect(clippy::disallowed_methods, reason = "the user's own build")]
 fn read(path: &Path) -> Result<String, KernelError> {
-    let bytes = fs::read(path).map_err(KernelError::io(path))?;
+    let bytes = door::read_bytes(path, crate::CONFIG_MAX).map_err(KernelError::io(path))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

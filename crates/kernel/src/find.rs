@@ -264,7 +264,7 @@ impl Queries {
         self.commands.push(command.clone());
         let start = |source| FindError::Start { command: command.clone(), source };
         let mut asked = trusted::command(words[0]).map_err(start)?;
-        asked.args(&words[1..]).env("LC_ALL", "C");
+        asked.args(&words[1..]);
         let output = trusted::output_within(&mut asked, ANSWER_MAX).map_err(start)?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() || output.status.code().is_some_and(|is| Some(is) == empty) {

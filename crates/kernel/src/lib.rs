@@ -20,6 +20,9 @@ use rtproof_results::kernel::KernelBisectNext;
 
 // What goes wrong with sources, patches, configurations and builds.
 
+/// Bytes of a text of a source or a build: a configuration, a list, a patch that was rejected.
+pub const CONFIG_MAX: u64 = 64 << 20;
+
 /// An error of a kernel's source, configuration or build.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use rtproof_host::trusted;
+use rtproof_host::{door, trusted};
 use rtproof_results::kernel::{
     BUILD_SCHEMA, BuildTest, BuildTests, BuiltFile, BuiltKernel, TESTS_SCHEMA,
 };
@@ -35,18 +35,12 @@ impl Make {
         let mut objects = std::ffi::OsString::from("O=");
         objects.push(&self.objects);
         command.arg(objects).args(&self.variables).args(targets);
-        // What the caller's shell sets for builds of its own is not ours.
-        for name in
-            ["MAKEFLAGS", "MAKELEVEL", "KCONFIG_CONFIG", "KCONFIG_ALLCONFIG", "KBUILD_OUTPUT"]
-        {
-            command.env_remove(name);
-        }
         Ok(command)
     }
 
     /// `kernelversion` or `kernelrelease`.
     pub fn ask(&self, target: &str) -> Result<String, KernelError> {
-        answer(self.command(&["-s", "--no-print-directory", target])?, &self.tree)
+        answer(&mut self.command(&["-s", "--no-print-directory", target])?, &self.tree)
     }
 
     fn variable(&self, name: &str) -> Option<&str> {
@@ -277,11 +271,10 @@ pub fn test(
 ///
 /// # Errors
 /// It cannot be read, or another one is there.
-#[expect(clippy::disallowed_methods, reason = "the user's own configuration")]
 pub fn take_config(from: &Path, objects: &Path) -> Result<(), KernelError> {
-    let bytes = fs::read(from).map_err(KernelError::io(from))?;
+    let bytes = door::read_bytes(from, crate::CONFIG_MAX).map_err(KernelError::io(from))?;
     let to = objects.join(".config");
-    match fs::read(&to) {
+    match door::read_bytes(&to, crate::CONFIG_MAX) {
         Ok(there) if there == bytes => return Ok(()),
         Ok(_) => {
             let why = format!(
@@ -292,7 +285,7 @@ pub fn take_config(from: &Path, objects: &Path) -> Result<(), KernelError> {
         }
         Err(_) => {}
     }
-    rtproof_host::user_file::write_whole(&to, |file| Ok(file.write_all(&bytes)?))
+    door::write_whole(&to, |file| Ok(file.write_all(&bytes)?))
         .map_err(|error| KernelError::path(to, format!("{error:#}")))
 }
 
@@ -310,9 +303,8 @@ fn file(path: &Path) -> Result<BuiltFile, KernelError> {
     Ok(BuiltFile { path: path.display().to_string(), bytes: of.len() })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the user's own build")]
 fn read(path: &Path) -> std::io::Result<String> {
-    fs::read_to_string(path)
+    door::read_text(path, crate::CONFIG_MAX)
 }
 
 #[cfg(test)]

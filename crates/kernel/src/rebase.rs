@@ -1,10 +1,10 @@
 //! Carries local commits of a git tree over to a newer tag with `git rebase`, which stops at
 //! conflicts and goes on.
 
-use std::{fs, path::Path, process::Command};
+use std::path::Path;
 
 use rtproof_host::{
-    Root, boot,
+    Root, boot, door,
     tune::{AddedPackage, Change, PackageManager},
 };
 use rtproof_judge::{Finding, Remedy, Status};
@@ -12,7 +12,7 @@ use rtproof_model::finding::RemedyPart;
 use rtproof_results::kernel::{KernelPackage, Offers, REBASE_SCHEMA, Rebased};
 
 use crate::find::FindError;
-use crate::tool::{answer, tool};
+use crate::tool::{answer, git};
 use crate::{KernelError, find};
 
 /// What `kernel rebase` is to do.
@@ -35,17 +35,8 @@ pub enum RebaseAction {
 /// # Errors
 /// No git tree, changes that are not committed, a conflict: git's own lines.
 pub fn rebase(tree: &Path, action: &RebaseAction) -> Result<Rebased, KernelError> {
-    let git = || -> Result<Command, KernelError> {
-        let mut command = tool("git", "git")?;
-        // The user's own commits in the user's own tree; no editor may wait for a terminal.
-        command.arg("-C").arg(tree).env("GIT_EDITOR", "true");
-        Ok(command)
-    };
-    let ask = |words: &[&str]| -> Result<String, KernelError> {
-        let mut command = git()?;
-        command.args(words);
-        answer(command, tree)
-    };
+    let git = || git(tree);
+    let ask = |words: &[&str]| -> Result<String, KernelError> { answer(git()?.args(words), tree) };
     ask(&["rev-parse", "--is-inside-work-tree"])?;
     let is_under_way = || {
         ["rebase-merge", "rebase-apply"].iter().any(|name| {
@@ -103,9 +94,10 @@ pub fn rebase(tree: &Path, action: &RebaseAction) -> Result<Rebased, KernelError
         RebaseAction::Continue => {
             // As git keeps it (builtin/rebase.c): the new base, and how many were to be carried.
             let state = tree.join(ask(&["rev-parse", "--git-path", "rebase-merge"])?);
-            #[expect(clippy::disallowed_methods, reason = "git's state in the user's own tree")]
             let kept = |name: &str| {
-                fs::read_to_string(state.join(name)).ok().map(|text| text.trim().to_owned())
+                door::read_text(&state.join(name), crate::CONFIG_MAX)
+                    .ok()
+                    .map(|text| text.trim().to_owned())
             };
             begun = kept("onto").map(|target| {
                 let local = kept("end").and_then(|end| end.parse().ok());
@@ -117,7 +109,7 @@ pub fn rebase(tree: &Path, action: &RebaseAction) -> Result<Rebased, KernelError
             command.args(["rebase", "--abort"]);
         }
     }
-    let output = command.env("LC_ALL", "C").output().map_err(KernelError::io(tree))?;
+    let output = command.output().map_err(KernelError::io(tree))?;
     if !output.status.success() {
         let conflicts = ask(&["diff", "--name-only", "--diff-filter=U"])?;
         let commit = ask(&["log", "-1", "--format=%h %s", "REBASE_HEAD"]).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rtproof_host::trusted;
+use rtproof_host::{door, trusted};
 
 use crate::tool::{Log, OnProgress, tool};
 use crate::{KernelError, PatchFailure};
@@ -79,7 +79,7 @@ pub fn open(
         remove(&part)?;
         return Err(error);
     }
-    rtproof_host::user_file::write_whole(&mark, |to| Ok(to.write_all(stamp.as_bytes())?))
+    door::write_whole(&mark, |to| Ok(to.write_all(stamp.as_bytes())?))
         .map_err(|error| KernelError::path(&mark, error.to_string()))?;
     fs::rename(&part, &copy).map_err(KernelError::io(&copy))?;
     Ok(SourceTree { path: copy, patches: names })
@@ -106,9 +106,8 @@ impl Canonical for Path {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the user's own build")]
 fn read(path: &Path) -> std::io::Result<String> {
-    fs::read_to_string(path)
+    door::read_text(path, crate::CONFIG_MAX)
 }
 
 /// The newest source package of the distribution that is installed.
@@ -203,7 +202,7 @@ pub fn series(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     }
     let list = path.join("series");
     let mut all = Vec::new();
-    match fs::read_to_string(&list) {
+    match door::read_text(&list, crate::CONFIG_MAX) {
         Ok(text) => {
             for line in text.lines() {
                 let line = line.split('#').next().unwrap_or_default();
@@ -309,9 +308,10 @@ fn unpacked(
     Ok(plain.to_path_buf())
 }
 
-#[expect(clippy::disallowed_methods, reason = "what patch rejected")]
 fn rejected(path: &Path) -> Vec<String> {
-    let Ok(text) = fs::read(path) else { return vec!["(patch kept no hunk)".into()] };
+    let Ok(text) = door::read_bytes(path, crate::CONFIG_MAX) else {
+        return vec!["(patch kept no hunk)".into()];
+    };
     let text = String::from_utf8_lossy(&text);
     let mut lines: Vec<String> = text.lines().take(REJECTED_MAX).map(str::to_owned).collect();
     let all = text.lines().count();

@@ -2,16 +2,15 @@
 
 use std::{
     collections::VecDeque,
-    fs::{File, OpenOptions},
+    fs::File,
     io::{BufRead, BufReader, PipeReader, Read, Write},
     ops::ControlFlow,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use rtproof_host::trusted;
+use rtproof_host::{door, trusted};
 
 use crate::KernelError;
 
@@ -61,17 +60,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins a log. A link in its place is refused: who may write to the folder has no say in what
-    /// else is written.
-    #[expect(clippy::disallowed_methods, reason = "the user's own log")]
+    /// Begins a log, in place of an older one.
     pub fn begin(path: PathBuf) -> Result<Self, KernelError> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-            .open(&path)
-            .map_err(KernelError::io(&path))?;
+        let file = door::create_anew(&path, 0o644).map_err(KernelError::io(&path))?;
         Ok(Self { path, file })
     }
 
@@ -90,7 +81,7 @@ impl Log {
         let io = |error| KernelError::Io { path: self.path.clone(), error };
         let (reader, writer) = std::io::pipe().map_err(io)?;
         let other = writer.try_clone().map_err(io)?;
-        command.env("LC_ALL", "C").stdout(writer).stderr(other);
+        command.stdout(writer).stderr(other);
         let started = Instant::now();
         let mut child = command.spawn().map_err(KernelError::io(command.get_program()))?;
         // It holds the writing ends, without which the pipe never ends.
@@ -157,14 +148,39 @@ pub fn tool(name: &str, package: &str) -> Result<Command, KernelError> {
     })
 }
 
+/// git in a tree: without hooks, without the configuration of the machine and of the user, who is
+/// asked for the name to commit by alone.
+pub fn git(tree: &Path) -> Result<Command, KernelError> {
+    let mut command = tool("git", "git")?;
+    command.arg("-C").arg(tree);
+    for (key, name) in [("user.name", "GIT_COMMITTER_NAME"), ("user.email", "GIT_COMMITTER_EMAIL")]
+    {
+        let mut ask = tool("git", "git")?;
+        ask.arg("-C").arg(tree).args(["config", "--get", key]);
+        ask.envs(std::env::var_os("HOME").map(|home| ("HOME", home)));
+        let value = std::env::var(name).ok().or_else(|| answer(&mut ask, tree).ok());
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            command.env(name, value);
+        }
+    }
+    command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]).envs([
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        // None may wait for a terminal.
+        ("GIT_EDITOR", "true"),
+    ]);
+    Ok(command)
+}
+
 fn without_output(mut command: Command) -> Command {
     command.stdin(Stdio::null());
     command
 }
 
 /// Runs a short program in a folder and gives what it writes to stdout.
-pub fn answer(mut command: Command, at: &Path) -> Result<String, KernelError> {
-    let output = command.env("LC_ALL", "C").output().map_err(KernelError::io(at))?;
+pub fn answer(command: &mut Command, at: &Path) -> Result<String, KernelError> {
+    let output = command.output().map_err(KernelError::io(at))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.lines().take(6).collect::<Vec<_>>().join("; ");
@@ -276,10 +292,35 @@ mod tests {
     }
 
     #[test]
+    fn git_runs_no_hook_and_reads_no_configuration_of_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |words: &[&str]| answer(git(folder.path()).unwrap().args(words), folder.path());
+        if tool("git", "git").is_err() {
+            return;
+        }
+        run(&["init", "-q"]).unwrap();
+        let hook = folder.path().join(".git/hooks/post-checkout");
+        let script = format!("#!/bin/sh\ntouch {}/ran\n", folder.path().display());
+        for (path, text) in [(&hook, script.as_str()), (&folder.path().join("monitor"), &script)] {
+            door::create_anew(path, 0o755).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        let monitor = folder.path().join("monitor");
+        run(&["config", "core.fsmonitor", &monitor.to_string_lossy()]).unwrap();
+        let names = ["-c", "user.name=x", "-c", "user.email=x@example.org"];
+        run(&[&names[..], &["commit", "-q", "--allow-empty", "-m", "x"]].concat()).unwrap();
+        run(&["status"]).unwrap();
+        run(&["checkout", "-q", "-b", "other"]).unwrap();
+        assert!(!folder.path().join("ran").exists());
+        assert_eq!(run(&["config", "--global", "--list"]).unwrap(), "");
+    }
+
+    #[test]
     fn a_log_never_follows_a_link() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        std::os::unix::fs::symlink("/etc/precious", &path).unwrap();
-        assert!(Log::begin(path).is_err());
+        let precious = folder.path().join("precious");
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        Log::begin(path).unwrap();
+        assert!(!precious.exists());
     }
 }

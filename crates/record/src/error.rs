@@ -219,6 +219,21 @@ pub enum ReadError {
     Busy { path: PathBuf },
 }
 
+impl ReadError {
+    /// The error of a copy as that of the file.
+    pub(crate) fn of(mut self, file: &Path) -> Self {
+        let (Self::Open { path, .. }
+        | Self::Empty { path }
+        | Self::NotARecord { path, .. }
+        | Self::Newer { path, .. }
+        | Self::Damaged { path, .. }
+        | Self::Recover { path, .. }
+        | Self::Busy { path }) = &mut self;
+        *path = file.into();
+        self
+    }
+}
+
 /// A fault of the content, before the path is known to it.
 #[derive(Debug)]
 pub(crate) enum Fault {

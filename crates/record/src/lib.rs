@@ -39,7 +39,6 @@ pub use rtproof_model::run::Clock;
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -55,7 +54,10 @@ use rtproof_stats::moving::{self, Lengths, MovingRow, MovingStep, Spans, SpansEr
 
 /// Opens an existing record for writing.
 pub(crate) fn open_database(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Its path is absolute and has no links; whoever may write to a folder could put one there.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
     conn.set_prepared_statement_cache_capacity(32);
@@ -90,16 +92,11 @@ pub(crate) fn close(conn: Connection, path: &Path, doing: &'static str) -> Resul
 /// Makes a file; fails if there is one. It names the machine's processes: nobody else reads it, nor
 /// what SQLite keeps beside it, which gets the same mode.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    rtproof_host::door::create_new(path, 0o600)
 }
 
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
-    rtproof_host::trusted::open_input(path)
-}
-
-/// Whatever it is: a pipe, most often.
-pub(crate) fn standard_input() -> io::Result<File> {
-    File::open("/dev/stdin")
+    rtproof_host::door::read(path)
 }
 
 pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {

@@ -1,6 +1,6 @@
 //! Exit codes: what a script may rely on.
 
-pub use rtproof_host::user_file::{UsageError, usage};
+pub use rtproof_host::door::{UsageError, usage};
 
 use std::{
     io::{self, Write},

@@ -25,7 +25,7 @@ use anyhow::Context;
 use clap::CommandFactory;
 use schemars::{JsonSchema, Schema, schema_for};
 
-use rtproof_host::{Root, text, user_file::write_whole};
+use rtproof_host::{Root, door::write_whole, text};
 use rtproof_judge::{Integrity, Report};
 use rtproof_record::{Run, import::Imported};
 use rtproof_render::page::{self, Extra, WIDTH_MAX, WIDTH_MIN};

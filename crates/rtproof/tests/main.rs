@@ -23,6 +23,7 @@ mod alone {
 /// Files in which every test measures live.
 mod live {
     mod docker;
+    mod doors;
     mod faults;
     mod notebook;
     mod outputs;

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 
-use rtproof_host::user_file::usage;
+use rtproof_host::door::usage;
 use rtproof_judge::compare::{Side, UnusedFile};
 use rtproof_record::import::{self, Hints, ImportError};
 use rtproof_results::record_state;
@@ -89,7 +89,7 @@ fn is_record(path: &Path) -> anyhow::Result<bool> {
 }
 
 fn open(path: &Path) -> anyhow::Result<File> {
-    rtproof_host::trusted::open_input(path).with_context(|| cannot(path))
+    rtproof_host::door::read(path).with_context(|| cannot(path))
 }
 
 fn cannot(path: &Path) -> String {

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use rtproof_host::{
     CpuList, Facts, Root,
     change::RIGHTS_GROUPS,
+    door::{Invalid, usage},
     facts::rights::{self, Account, UserSource},
     tune::Change,
-    user_file::{Invalid, usage},
 };
 use rtproof_judge::{
     Intent, Profile, application, checks,
@@ -215,7 +215,7 @@ fn profile(name: &str) -> Result<IntentOptions, Invalid> {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    let file = rtproof_host::trusted::open_input(path)?;
+    let file = rtproof_host::door::read(path)?;
     let mut text = String::new();
     std::io::Read::read_to_string(&mut std::io::Read::take(file, BYTES_MAX), &mut text)?;
     Ok(text)

@@ -19,12 +19,12 @@ pub mod watch;
 
 use rtproof_host::{
     CpuList, Facts,
+    door::usage,
     facts::{
         platform::{FirmwareChoice, FirmwareItem},
         rights::Account,
     },
     tune::{Machine, write_ticks},
-    user_file::usage,
 };
 use rtproof_judge::checks::{ITEMS, firmware_version};
 

@@ -13,7 +13,7 @@ use std::{
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use rtproof_host::user_file::Invalid;
+use rtproof_host::door::Invalid;
 
 /// A project that `rtproof new` made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Values of the command line: durations and latencies with units, rates, percentages.
 
-use rtproof_host::user_file::Invalid;
+use rtproof_host::door::Invalid;
 use rtproof_measure::clock::Clock;
 
 /// Units and their length in nanoseconds. `m` is minutes, as in `sleep 10m`; milliseconds are `ms`.

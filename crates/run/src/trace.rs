@@ -11,8 +11,8 @@ use anyhow::Context;
 
 use rtproof_host::{
     CpuList, Facts, Root,
+    door::usage,
     tracefs::{self, Keeps, Known, Tracer, TracerRequest, WANTED},
-    user_file::usage,
 };
 use rtproof_judge::units;
 use rtproof_trace::scan::Subjects;
@@ -92,7 +92,7 @@ pub fn trace(options: &TraceOptions) -> anyhow::Result<Traced> {
     let cpus = cpus(options, &facts)?;
     fits(options)?;
     if let Some(out) = &options.out {
-        rtproof_host::user_file::try_new(out)
+        rtproof_host::door::try_new(out)
             .with_context(|| format!("{}: cannot be written", out.display()))?;
     }
     let signals = Signals::catch(&root).context("cannot catch signals")?;
@@ -380,7 +380,7 @@ impl Ended {
     fn keep(&self, out: &Path) -> anyhow::Result<()> {
         let mut text = self.text.file.try_clone()?;
         text.seek(SeekFrom::Start(0))?;
-        rtproof_host::user_file::write_whole(out, |to| Ok(io::copy(&mut text, to).map(drop)?))
+        rtproof_host::door::write_whole(out, |to| Ok(io::copy(&mut text, to).map(drop)?))
     }
 
     fn explain(mut self, options: &TraceOptions, cpus: &CpuList) -> anyhow::Result<Traced> {

@@ -24,6 +24,9 @@ const EVERYWHERE: &[&str] = &[
     "std::fs::write",
     "std::fs::File::open",
     "std::fs::OpenOptions::open",
+    "std::fs::File::create",
+    "std::fs::File::create_new",
+    "std::fs::copy",
     "std::process::exit",
 ];
 /// What a pure crate calls neither.

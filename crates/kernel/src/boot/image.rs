@@ -15,6 +15,8 @@ use rtproof_guest::{
     process::GuestEnding,
 };
 
+use rtproof_host::door;
+
 use crate::KernelError;
 
 // The initramfs of a guest: rtproof as init, the plan, programs of this machine with their
@@ -98,16 +100,13 @@ impl ArchiveBuilder {
     }
 
     /// A file of the user's.
-    #[expect(clippy::disallowed_methods, reason = "programs and files that the user names")]
     fn file(&mut self, from: &Path, to: &str) -> Result<Vec<u8>, KernelError> {
-        let of = fs::metadata(from).map_err(KernelError::io(from))?;
-        if !of.is_file() {
-            return Err(KernelError::path(from, "no regular file: a guest cannot have it"));
-        }
+        let file = door::read(from).map_err(KernelError::io(from))?;
+        let of = file.metadata().map_err(KernelError::io(from))?;
         if of.len() > u64::from(u32::MAX) {
             return Err(KernelError::path(from, "4 GiB or more: an initramfs cannot hold it"));
         }
-        let bytes = fs::read(from).map_err(KernelError::io(from))?;
+        let bytes = door::bytes_of(file, u32::MAX.into()).map_err(KernelError::io(from))?;
         let mode = std::os::unix::fs::MetadataExt::mode(&of) & 0o777;
         self.folder(to.rsplit_once('/').map_or("", |(above, _)| above));
         if self.there.insert(to.to_owned()) {
@@ -384,7 +383,6 @@ pub fn locate(what: &Path, config: Option<&Path>) -> Result<Located, KernelError
     locate_in(what, config, Path::new(BOOT), Path::new(MODULES))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the kernel that the user names")]
 fn locate_in(
     what: &Path,
     config: Option<&Path>,
@@ -415,7 +413,7 @@ fn locate_in(
         None => image.config().map_or_else(
             || {
                 let path = config_path?;
-                let text = fs::read_to_string(&path).ok()?;
+                let text = door::read_text(&path, crate::CONFIG_MAX).ok()?;
                 Some(ConfigText { from: path.display().to_string(), text })
             },
             |bytes| {
@@ -481,16 +479,8 @@ pub fn named_config(path: &Path) -> Result<ConfigText, KernelError> {
     Ok(ConfigText { from: path.display().to_string(), text })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the kernel that the user names")]
 fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
-    let of = fs::metadata(path).map_err(KernelError::io(path))?;
-    if !of.is_file() {
-        return Err(KernelError::path(path, "no regular file"));
-    }
-    if of.len() > MAX_BYTES {
-        return Err(KernelError::path(path, "too large: more than 1 GiB"));
-    }
-    fs::read(path).map_err(KernelError::io(path))
+    door::read_bytes(path, MAX_BYTES).map_err(KernelError::io(path))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ mod tests;
 
 use std::{
     fs,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -20,6 +19,8 @@ use rtproof_guest::{
     process::{self, GuestEnding, GuestOutcome, Spec},
 };
 use rtproof_results::kernel::{BOOT_SCHEMA, Booted, Guest, GuestClock, GuestStep};
+
+use rtproof_host::door;
 
 use crate::KernelError;
 
@@ -383,16 +384,20 @@ fn command_line(arch: Arch, mode: GuestMode, append: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// Bytes of a console that are kept.
+const CONSOLE_MAX: u64 = 256 << 20;
+
 /// A file that QEMU needs while it runs.
 struct Temporary {
     path: PathBuf,
 }
 
 impl Temporary {
-    #[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
     fn write(folder: &Path, name: &str, content: &[u8]) -> Result<Self, KernelError> {
         let it = Self { path: folder.join(name) };
-        fs::write(&it.path, content).map_err(KernelError::io(&it.path))?;
+        door::create_anew(&it.path, 0o644)
+            .and_then(|mut file| std::io::Write::write_all(&mut file, content))
+            .map_err(KernelError::io(&it.path))?;
         Ok(it)
     }
 }
@@ -415,9 +420,9 @@ fn bootable(located: &Located, folder: &Path) -> Result<Option<Temporary>, Kerne
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
 fn text(path: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+    let bytes = door::read_bytes(path, CONSOLE_MAX).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn first(text: &str) -> &str {
@@ -497,10 +502,7 @@ fn brought(
 }
 
 /// A guest's file never replaces one of ours.
-#[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), KernelError> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true).mode(0o644);
-    let mut file = options.open(path).map_err(KernelError::io(path))?;
+    let mut file = door::create_new(path, 0o644).map_err(KernelError::io(path))?;
     std::io::Write::write_all(&mut file, bytes).map_err(KernelError::io(path))
 }

@@ -40,10 +40,9 @@ pub fn read(source: &Path, srcarch: &str) -> KconfigOptions {
 }
 
 impl Reader<'_> {
-    #[expect(clippy::disallowed_methods, reason = "the user's own kernel source")]
     fn file(&mut self, path: &str, depth: u32) {
         let path = path.replace("$(SRCARCH)", self.srcarch).replace("$SRCARCH", self.srcarch);
-        let bytes = std::fs::read(self.source.join(&path));
+        let bytes = rtproof_host::door::read_bytes(&self.source.join(&path), crate::CONFIG_MAX);
         match bytes.ok().filter(|_| depth < DEPTH_MAX && !path.contains('$')) {
             Some(bytes) => self.text(&String::from_utf8_lossy(&bytes), depth),
             None => self.options.unread.push(path),

@@ -75,7 +75,7 @@ pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
     let unreadable =
         |error: io::Error| ImportError::Unreadable { name: name(), why: error.to_string() };
     let is_input = path == Path::new("-");
-    let file = if is_input { crate::standard_input() } else { crate::open_file(path) };
+    let file = crate::open_file(if is_input { Path::new("/dev/stdin") } else { path });
     let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => {
             ImportError::Unreadable { name: name(), why: "a folder; name a file in it".into() }

@@ -81,6 +81,22 @@ fn read_in<T>(
     work: impl FnOnce(&Run) -> T,
 ) -> Result<(Opened, Option<T>), ReadError> {
     check_header(path)?;
+    // SQLite opens by name, more than once: nobody else may change what the name is of.
+    let is_others = rtproof_host::door::is_others(path)
+        .map_err(|source| ReadError::Open { path: path.into(), source })?;
+    if !is_others {
+        return read_own(path, detail, work);
+    }
+    let copy = recover::Copy::of(path)
+        .map_err(|error| ReadError::Recover { path: path.into(), why: error.to_string() })?;
+    read_own(&copy.file, detail, work).map_err(|error| error.of(path))
+}
+
+fn read_own<T>(
+    path: &Path,
+    detail: ReadDetail,
+    work: impl FnOnce(&Run) -> T,
+) -> Result<(Opened, Option<T>), ReadError> {
     let open = |source| ReadError::Open { path: path.into(), source };
     let (scan, hoped) = read_while_checking(path, detail, work);
     let scan = scan.map_err(open)?;

@@ -8,7 +8,7 @@ use std::{
     ffi::OsString,
     fmt::Write as _,
     fs::{self, DirBuilder},
-    io,
+    io::{self, Read as _},
     os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -62,7 +62,9 @@ pub(super) fn immutable(path: &Path) -> Result<OpenRecord, ReadError> {
         }
     }
     uri.push_str("?immutable=1");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let conn = open(Path::new(&uri), flags).map_err(|error| Fault::from(error).at(path, true))?;
     Ok(OpenRecord { conn, _copy: None })
 }
@@ -71,6 +73,13 @@ pub(super) fn immutable(path: &Path) -> Result<OpenRecord, ReadError> {
 /// not be written.
 pub(super) fn unsealed(path: &Path) -> Result<OpenRecord, ReadError> {
     let fault = |error| Fault::Sqlite(error).at(path, false);
+    // SQLite would wait for a pipe.
+    match crate::open_file(&journal(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(ReadError::Recover { path: path.into(), why: error.to_string() });
+        }
+        _ => {}
+    }
     match open(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
         Ok(conn) => return Ok(OpenRecord { conn, _copy: None }),
         Err(error) if !needs_writing(&error) => return Err(fault(error)),
@@ -120,13 +129,16 @@ fn needs_writing(error: &rusqlite::Error) -> bool {
 }
 
 /// A private copy of a record and its journal.
-struct Copy {
+pub(super) struct Copy {
     folder: PathBuf,
-    file: PathBuf,
+    pub(super) file: PathBuf,
 }
 
+/// Bytes of a record that is copied.
+const COPY_MAX: u64 = 16 << 30;
+
 impl Copy {
-    fn of(path: &Path) -> io::Result<Self> {
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("rtproof-read-{}-{count}", std::process::id());
@@ -144,8 +156,12 @@ impl Copy {
 
 /// Copies content without permissions: the copy of a read-only file is to be written.
 fn bytes(from: &Path, to: &Path) -> io::Result<()> {
-    let mut from = crate::open_file(from)?;
-    io::copy(&mut from, &mut crate::create_new(to)?).map(drop)
+    let from = crate::open_file(from)?;
+    if from.metadata()?.len() > COPY_MAX {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 16 GiB"));
+    }
+    // It may grow meanwhile.
+    io::copy(&mut from.take(COPY_MAX), &mut crate::create_new(to)?).map(drop)
 }
 
 impl Drop for Copy {

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use rtproof_host::{CpuList, Facts, Root, user_file::Invalid};
+use rtproof_host::{CpuList, Facts, Root, door::Invalid};
 use rtproof_judge::{Finding, Intent, trials as judging, units};
 use rtproof_measure::{
     loads::LoadSettings,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use rtproof_host::user_file::{self, Invalid};
+use rtproof_host::{door, door::Invalid};
 use rtproof_judge::compare::{
     self, CompareAnswer, CompareRequest, Comparison, Group, Reference, Side,
 };
@@ -162,7 +162,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             figures,
         };
         let html = page.render();
-        user_file::write_whole(path, |to| Ok(to.write_all(html.as_bytes())?))
+        door::write_whole(path, |to| Ok(to.write_all(html.as_bytes())?))
             .with_context(|| format!("{}: the page cannot be written", path.display()))?;
     }
     Ok(code(args, &comparison))
@@ -191,7 +191,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
     let files = args.runs.iter().chain(&args.a).chain(&args.b);
     files
         .map(|path| NamedFile::of(path))
-        .try_for_each(|named| user_file::check_target(&named.path, target))
+        .try_for_each(|named| door::check_target(&named.path, target))
 }
 
 /// Runs that are not alike are refused unless it was asked for.

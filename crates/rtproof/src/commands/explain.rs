@@ -236,7 +236,7 @@ fn explain_request(args: &Args) -> anyhow::Result<Explained> {
         None => newest(Path::new("."))?,
     };
     for target in [&args.perfetto, &args.trace_dat].into_iter().flatten() {
-        rtproof_host::user_file::check_target(&path, target)?;
+        rtproof_host::door::check_target(&path, target)?;
     }
     match InputKind::of(&path)? {
         InputKind::Record => explain::of_record(&path),
@@ -310,14 +310,13 @@ fn run_rules(pid: u32, for_ns: u64, junit: Option<&Path>, json: bool) -> anyhow:
     let title = |path: &Path| path.display().to_string();
     if let Some(path) = junit.filter(|path| !path.starts_with("/dev")) {
         // Before the time is spent: what was found would be lost.
-        rtproof_host::user_file::try_new(path).with_context(|| title(path))?;
+        rtproof_host::door::try_new(path).with_context(|| title(path))?;
     }
     let Attached { pid, name, rules } = observe(pid, for_ns)?;
     if let Some(path) = junit {
         let program = format!("{name} ({pid})");
         let xml = rtproof_render::sarif::rules("rtproof explain --rules", &program, &rules);
-        let written =
-            rtproof_host::user_file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
+        let written = rtproof_host::door::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
         written.with_context(|| title(path))?;
     }
     let (tone, code) = match rules.answer {

@@ -14,8 +14,8 @@ use serde::Serialize;
 use rtproof_host::{
     Capture, Root,
     capture::form::{CAPTURE_BYTES_MAX, CaptureOrigin},
+    door,
     facts::app::Target,
-    user_file,
 };
 use rtproof_judge::{
     Integrity, Report,
@@ -144,7 +144,7 @@ pub fn run_capture(args: &CaptureArgs) -> anyhow::Result<u8> {
             written => written.context("stdout: the capture cannot be written")?,
         }
     } else {
-        user_file::write_whole(&args.file, |to| Ok(to.write_all(text.as_bytes())?))
+        door::write_whole(&args.file, |to| Ok(to.write_all(text.as_bytes())?))
             .with_context(|| format!("{}: the capture cannot be written", args.file.display()))?;
     }
     let captured = Captured {
@@ -233,7 +233,7 @@ pub fn run_export(args: &ExportArgs) -> anyhow::Result<u8> {
     }
     let output = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     let target = output.unwrap_or("/dev/stdout".as_ref()); // a shell may append
-    user_file::check_target(&args.record, target)?;
+    door::check_target(&args.record, target)?;
     let mut opened = open_whole(&args.record)?;
     if args.format == "junit" && opened.judgement.is_some() {
         // By the rules of today, as `report` shows it.
@@ -253,7 +253,7 @@ pub fn run_export(args: &ExportArgs) -> anyhow::Result<u8> {
         })
     };
     match output {
-        Some(path) => user_file::write_whole(path, write)
+        Some(path) => door::write_whole(path, write)
             .with_context(|| format!("{}: the export cannot be written", path.display()))?,
         None => match write(&mut io::stdout().lock()) {
             // A reader that has seen enough is not an error.
@@ -418,7 +418,7 @@ pub struct ReportArgs {
 /// A file that is not a record, or was changed after it was sealed; the record as `--html` (usage).
 pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.html {
-        user_file::check_target(&args.record, path)?;
+        door::check_target(&args.record, path)?;
     }
     // Judged as a sealed one while it is not yet known whether it is: of a large file that is read,
     // it nearly always is.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use rtproof_host::{Facts, Root, user_file::usage};
+use rtproof_host::{Facts, Root, door::usage};
 use rtproof_judge::{Intent, Report, checks};
 use rtproof_measure::{clock::Clock, loads::LoadSet};
 use rtproof_record::{BudgetClass, Requirement, Start};

@@ -283,7 +283,7 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
         }
         // Before anything is set: what it got would be lost.
         if !path.starts_with("/dev") {
-            rtproof_host::user_file::try_new(path)
+            rtproof_host::door::try_new(path)
                 .map_err(|error| anyhow::Error::from(error).context(path.display().to_string()))?;
         }
     }
@@ -302,8 +302,7 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     if let (Some(path), Some(rules)) = (&args.junit, &launched.rules) {
         let xml =
             rtproof_render::sarif::rules("rtproof run --rules", &launched.command.join(" "), rules);
-        let written =
-            rtproof_host::user_file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
+        let written = rtproof_host::door::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
         written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))?;
     }
     if !args.quiet {
@@ -387,7 +386,7 @@ fn ready(text: &str) -> Result<Ready, String> {
 }
 
 fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), LaunchError> {
-    let written = rtproof_host::user_file::write_whole(path, |to| {
+    let written = rtproof_host::door::write_whole(path, |to| {
         let json = rtproof_host::text::json(&serde_json::to_string_pretty(value)?);
         Ok(writeln!(to, "{json}")?)
     });

@@ -21,8 +21,8 @@ use rtproof_guest::inside;
 use rtproof_host::{
     Root,
     boot::{Word, cmdline},
+    door::{self, write_whole},
     tune::Machine,
-    user_file::write_whole,
 };
 use rtproof_kernel::{KernelError, compare::BootedKernel};
 use rtproof_measure::LiveTasks;
@@ -210,7 +210,9 @@ impl<'a> BisectBoots<'a> {
 /// Runs a program of a test, within its time.
 fn ran(test: &Test<'_, '_>, name: &str, words: &[String]) -> Result<GuestStep, KernelError> {
     let file = |ending: &str| test.folder.join(format!("{name}.{ending}"));
-    let to = |ending: &str| File::create(file(ending)).map_err(KernelError::io(file(ending)));
+    let to = |ending: &str| {
+        door::create_anew(&file(ending), 0o644).map_err(KernelError::io(file(ending)))
+    };
     let found = match words.first().map(String::as_str) {
         Some("rtproof") => std::env::current_exe().map_err(KernelError::io("/proc/self/exe"))?,
         Some(first) => inside::find_program(first).ok_or_else(|| {
@@ -291,11 +293,10 @@ pub(super) fn next(
     }))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
 fn text(path: &Path) -> String {
     use std::io::Read as _;
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(OUTPUT_MAX).read_to_end(&mut bytes));
+    let read = door::read(path).and_then(|file| file.take(OUTPUT_MAX).read_to_end(&mut bytes));
     match read {
         Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => error.to_string(),
@@ -451,16 +452,18 @@ fn fresh(place: &Path) -> Result<(), KernelError> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
+/// Bytes of the file of a bisection.
+const STATE_MAX: u64 = 256 << 20;
+
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    fs::read(path)
+    door::read_bytes(path, STATE_MAX)
 }
 
 /// Takes the lock. Children inherit it: a make that outlives us still writes objects.
 #[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
 fn lock(path: &Path) -> Result<File, KernelError> {
     let mut options = OpenOptions::new();
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(flags);
     let mut file = options.open(path).map_err(KernelError::io(path))?;
     let began = Instant::now();
@@ -469,10 +472,7 @@ fn lock(path: &Path) -> Result<File, KernelError> {
             return Err(KernelError::io(path)(errno.into()));
         }
         let mut pid = String::new();
-        let _ = OpenOptions::new()
-            .read(true)
-            .open(path)
-            .and_then(|of| of.take(32).read_to_string(&mut pid));
+        let _ = door::read(path).and_then(|of| of.take(32).read_to_string(&mut pid));
         let alive = pid.trim().parse().ok().and_then(Pid::from_raw);
         let is_alive = alive.is_none_or(|pid| {
             rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)

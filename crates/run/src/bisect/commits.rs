@@ -5,16 +5,18 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use sha2::{Digest, Sha256};
 
-use rtproof_host::{trusted, user_file::write_whole};
+use rtproof_host::{
+    door::{self, write_whole},
+    trusted,
+};
 use rtproof_kernel::{
     KernelError, compare, config, kconfig,
     source::obeyed,
-    tool::{Log, answer, tool},
+    tool::{Log, answer, git},
 };
 use rtproof_results::kernel::{BisectStep, BisectSuspect, OptionPair, StepOutcome};
 
@@ -41,27 +43,8 @@ pub(super) struct Repository {
     pub(super) tree: PathBuf,
 }
 
-fn git(at: &Path) -> Result<Command, KernelError> {
-    let mut command = tool("git", "git")?;
-    command.arg("-C").arg(at);
-    // What the caller's shell sets is about another repository.
-    for name in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-    ] {
-        command.env_remove(name);
-    }
-    Ok(command)
-}
-
 fn ask(at: &Path, words: &[&str]) -> Result<String, KernelError> {
-    let mut command = git(at)?;
-    command.args(words);
-    answer(command, at)
+    answer(git(at)?.args(words), at)
 }
 
 /// The commit of a name in the user's repository.
@@ -76,7 +59,6 @@ pub(super) fn commit(source: &Path, name: &str) -> Result<String, KernelError> {
 
 impl Repository {
     /// Makes it, or takes it as it was left.
-    #[expect(clippy::disallowed_methods, reason = "the user's repository and our own")]
     pub(super) fn open(source: &Path, place: &Path) -> Result<Self, KernelError> {
         let path = |name: &str| {
             ask(source, &["rev-parse", "--path-format=absolute", "--git-path", name])
@@ -99,7 +81,7 @@ impl Repository {
                 .map_err(|error| KernelError::path(file, format!("{error:#}")))
         };
         write("objects/info/alternates", format!("{}\n", objects.display()).as_bytes())?;
-        if let Ok(bytes) = fs::read(path("shallow")?) {
+        if let Ok(bytes) = door::read_bytes(&path("shallow")?, rtproof_kernel::CONFIG_MAX) {
             write("shallow", &bytes)?;
         }
         // We hold the folder: no git of ours runs, so these were left by one that was killed.
@@ -168,7 +150,7 @@ impl Repository {
         write_whole(&file, |to| Ok(to.write_all(text.as_bytes())?))
             .map_err(|error| KernelError::path(&file, format!("{error:#}")))?;
         let mut command = git(&self.tree)?;
-        command.args(["bisect", "replay"]).arg(&file).env("LC_ALL", "C");
+        command.args(["bisect", "replay"]).arg(&file);
         let output = command.output().map_err(KernelError::io(&self.tree))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if let Some(found) = said.lines().find_map(|it| it.strip_suffix(" is the first bad commit"))
@@ -319,8 +301,7 @@ pub(super) fn resolve(
     let mut observer = |progress: &rtproof_kernel::tool::WorkProgress| rig.watch.observe(progress);
     log.done("olddefconfig", rig.make.command(&["olddefconfig"])?, &mut observer)?;
     let path = rig.make.objects.join(".config");
-    #[expect(clippy::disallowed_methods, reason = "the configuration of our own build")]
-    let text = fs::read_to_string(&path).map_err(KernelError::io(path))?;
+    let text = door::read_text(&path, rtproof_kernel::CONFIG_MAX).map_err(KernelError::io(path))?;
     let lines: String =
         compare::parsed(&text).iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     Ok(ResolvedConfig { text, id: digest(lines.as_bytes()) })

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rtproof_guest::INSTRUCTION_NS;
-use rtproof_host::user_file::write_whole;
+use rtproof_host::door::{self, write_whole};
 use rtproof_judge::units::{count, grouped};
 use rtproof_kernel::{
     KernelError,
@@ -269,11 +269,13 @@ pub(super) fn sweep(objects: &Path) -> Result<u64, KernelError> {
     Ok(swept)
 }
 
+/// Bytes of the list of what an object was made from.
+const OBJECT_MAX: u64 = 16 << 20;
+
 /// Whether the list of what an object was made from is cut off: later changes of the rest would be
 /// missed. fixdep ends it with a rule of its own.
-#[expect(clippy::disallowed_methods, reason = "the objects of our own build")]
 fn is_torn(path: &Path) -> bool {
-    let Ok(bytes) = fs::read(path) else { return true };
+    let Ok(bytes) = door::read_bytes(path, OBJECT_MAX) else { return true };
     let text = String::from_utf8_lossy(&bytes);
     let last = text.trim_end().lines().next_back().unwrap_or_default();
     !text.ends_with('\n') || text.contains("\ndeps_") && !last.starts_with("$(deps_")

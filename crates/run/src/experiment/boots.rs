@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use rtproof_host::{
     Root,
     boot::{Word, cmdline},
+    door::usage,
     tune::{Machine, Switching},
-    user_file::usage,
 };
 use rtproof_judge::units;
 use rtproof_record::{
@@ -304,7 +304,7 @@ impl BootsState {
         let temporary = folder.join("state.json.new");
         let write = || -> io::Result<()> {
             fs::create_dir_all(&folder)?;
-            let mut file = fs::File::create(&temporary)?;
+            let mut file = rtproof_host::door::create_anew(&temporary, 0o644)?;
             file.write_all(&text)?;
             file.sync_all()?;
             fs::rename(&temporary, &path)?;
@@ -620,9 +620,7 @@ mod state_tests {
         let folder = tempfile::tempdir().expect("a folder");
         let root = Some(folder.path());
         assert_eq!(BootsState::read(root).expect("nothing"), None);
-        assert!(
-            BootsState::of(root).expect_err("none").is::<rtproof_host::user_file::UsageError>()
-        );
+        assert!(BootsState::of(root).expect_err("none").is::<rtproof_host::door::UsageError>());
         let words = vec!["nohz_full=2-3".to_owned()];
         let state = BootsState::new(7, words, vec![true, false], 60_000_000_000, Vec::new());
         assert_eq!((state.next(), state.settle_ns), (Some(true), 5_000_000_000));

@@ -7,11 +7,11 @@ use anyhow::Context;
 
 use rtproof_host::{
     Root,
+    door::{Invalid, usage},
     tune::{
         ApplyError, ApplyOptions, Change, Compare, Item, Journal, Machine, Outcome, Switching,
         UndoneChange, apply, undo,
     },
-    user_file::{Invalid, usage},
 };
 use rtproof_judge::{
     Impact,
@@ -503,7 +503,7 @@ mod tests {
         ] {
             let error = factor(word).expect_err(word);
             assert!(error.to_string().contains(why), "{word}: {error}");
-            assert!(error.is::<rtproof_host::user_file::UsageError>());
+            assert!(error.is::<rtproof_host::door::UsageError>());
         }
     }
 

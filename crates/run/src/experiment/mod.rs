@@ -26,9 +26,10 @@ use screening::ShownScreening;
 use serde::Serialize;
 
 use rtproof_host::{
-    Facts, Root, idle,
+    Facts, Root,
+    door::usage,
+    idle,
     tune::{Machine, Scheduling, Tasks},
-    user_file::usage,
 };
 use rtproof_judge::{
     Intent, Report, early_end,
@@ -97,8 +98,8 @@ pub fn write_profile(
     let document = boot::document(machine, facts, intent, plan);
     let mut text = serde_json::to_vec_pretty(&document)?;
     text.push(b'\n');
-    let written =
-        std::fs::File::create_new(path).and_then(|mut file| io::Write::write_all(&mut file, &text));
+    let written = rtproof_host::door::create_new(path, 0o644)
+        .and_then(|mut file| io::Write::write_all(&mut file, &text));
     written.with_context(|| format!("{}: the profile cannot be written", path.display()))
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use rtproof_host::{Facts, Root, tune::Switching, user_file::usage};
+use rtproof_host::{Facts, Root, door::usage, tune::Switching};
 use rtproof_judge::{plan::Plan, units};
 use rtproof_record::effects::{
     KnobResult as Reported, Slice, SlicePart, SliceStatistic, TrialDesign, TrialSummary,

@@ -76,7 +76,7 @@ impl InputKind {
                 path.display()
             )
         };
-        let file = rtproof_host::trusted::open_input(path).map_err(|error| match error.kind() {
+        let file = rtproof_host::door::read(path).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
                 anyhow::Error::msg(no_file())
             }

@@ -6,8 +6,8 @@ use anyhow::Context;
 
 use rtproof_host::{
     CpuList, Facts, Root,
+    door::usage,
     facts::app::{App, Target},
-    user_file::usage,
 };
 use rtproof_judge::{
     causes::{self, Explanation},

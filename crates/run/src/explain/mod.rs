@@ -15,7 +15,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use rtproof_host::{CpuList, user_file::write_whole};
+use rtproof_host::{CpuList, door::write_whole};
 use rtproof_judge::{
     Report,
     causes::{CauseTable, ExplainedSpike, Explanation, RecorderSummary, Spikes, explain, title},

@@ -42,8 +42,8 @@ use threads::Threads;
 
 use rtproof_host::{
     CpuList, Facts, Root,
+    door::{Invalid, UsageError, usage},
     tune::Scheduling,
-    user_file::{Invalid, UsageError, usage},
 };
 use rtproof_measure::{
     recorder::{Recorder, RecorderSettings},

@@ -13,11 +13,11 @@ use anyhow::Context as _;
 
 use rtproof_host::{
     CpuList, Facts, Root,
+    door::usage,
     facts::isolation::Hierarchy,
     knobs::cpu::{GROUP_CONTROLLERS, GROUP_CPUS, GROUP_PARTITION},
     task,
     tune::{self, ApplyOptions as HowApplied, Change, Item, Journal, Machine, staging},
-    user_file::usage,
 };
 use rtproof_judge::{
     Impact,

@@ -5,9 +5,10 @@ use std::{ffi::OsString, path::PathBuf};
 use rustix::thread::CapabilitySet;
 
 use rtproof_host::{
-    Facts, Root, idle,
+    Facts, Root,
+    door::usage,
+    idle,
     tune::{Change, Machine, NotTunable, Scheduling, Tasks as _, UnitState},
-    user_file::usage,
 };
 use rtproof_judge::{
     Intent, checks,

@@ -10,9 +10,10 @@ use std::{
 use anyhow::Context as _;
 
 use rtproof_host::{
-    CpuList, Root, task,
+    CpuList, Root,
+    door::usage,
+    task,
     tune::{Change, ServiceManager as _, Systemctl, UnitState},
-    user_file::usage,
 };
 use rtproof_judge::{
     Impact,

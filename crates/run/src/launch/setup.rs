@@ -9,9 +9,10 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use rtproof_host::{
-    CpuList, Facts, Root, task,
+    CpuList, Facts, Root,
+    door::usage,
+    task,
     tune::{Scheduling, Tasks as _},
-    user_file::usage,
 };
 use rtproof_judge::units;
 use rtproof_measure::{LiveTasks, bind_memory, memory_is_bound_to};

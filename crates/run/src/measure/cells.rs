@@ -12,9 +12,9 @@ use anyhow::Context;
 
 use rtproof_host::{
     CpuList, Facts,
+    door::{Invalid, usage},
     facts::tasks::Policy,
     trusted,
-    user_file::{Invalid, usage},
 };
 use rtproof_judge::{
     LatencySpread, Report,

@@ -11,7 +11,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use rtproof_host::{facts::tasks::Policy, user_file::Invalid};
+use rtproof_host::{door::Invalid, facts::tasks::Policy};
 use rtproof_results::measure::{Common, Condition};
 
 use super::{Block, WorkloadChoice, cells};

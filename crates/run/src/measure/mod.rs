@@ -19,8 +19,8 @@ use cells::Conditions;
 
 use rtproof_host::{
     CpuList, Facts, Root,
+    door::{Invalid, usage},
     facts::tasks::Policy,
-    user_file::{self, Invalid, usage},
 };
 use rtproof_judge::{Report, report::MachineSummary};
 use rtproof_measure::{loads::LoadSet, thread::pin_all, workloads};
@@ -120,7 +120,7 @@ impl RecordFolder {
     /// Writes a file whole, or leaves the one that is there.
     pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let path = self.path.join(name);
-        user_file::write_whole(&path, |to| Ok(to.write_all(bytes)?))
+        rtproof_host::door::write_whole(&path, |to| Ok(to.write_all(bytes)?))
             .with_context(|| format!("{}: cannot be written", path.display()))
     }
 

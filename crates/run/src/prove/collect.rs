@@ -456,10 +456,9 @@ impl SampleFile {
     ///
     /// # Errors
     /// There is one, or none can be made.
-    #[expect(clippy::disallowed_methods, reason = "the user's own file")]
     pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
         let failed = || format!("{}: cannot be made", path.display());
-        let file = File::options().write(true).create_new(true).open(path).with_context(failed)?;
+        let file = rtproof_host::door::create_new(path, 0o644).with_context(failed)?;
         let mut to = BufWriter::new(file);
         writeln!(to, "cpu,due_ns,latency_ns").with_context(failed)?;
         Ok(Self { path: path.to_owned(), to, lines: 0, unkept: 0, failed: None })

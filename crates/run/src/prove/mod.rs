@@ -26,11 +26,7 @@ use signal_hook::{
     flag,
 };
 
-use rtproof_host::{
-    CpuList, Facts, Root,
-    facts::tasks::Policy,
-    user_file::{self, usage},
-};
+use rtproof_host::{CpuList, Facts, Root, door::usage, facts::tasks::Policy};
 use rtproof_judge::verdict;
 use rtproof_measure::{
     Slot, StartedThread,
@@ -238,7 +234,7 @@ fn try_new(path: &Path, what: &str) -> anyhow::Result<()> {
          with --output or move it away",
         path.display()
     );
-    user_file::try_new(path).with_context(|| {
+    rtproof_host::door::try_new(path).with_context(|| {
         format!("{}: {what} cannot be made there; choose another with --output", path.display())
     })
 }

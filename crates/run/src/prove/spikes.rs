@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_host::{Facts, Root, user_file::Invalid};
+use rtproof_host::{Facts, Root, door::Invalid};
 use rtproof_judge::causes::{self, CauseTable, Explanation};
 use rtproof_measure::{
     LateWakeUp, Session, SessionPlan, Slot, StartedThread,

@@ -23,9 +23,9 @@ use framehop::x86_64::{
 };
 use rtproof_host::{
     Root,
+    door::usage,
     facts::app::{App, Target},
     task,
-    user_file::usage,
 };
 use rtproof_model::run::{Mapping, ProgramEvent, ProgramEventData, Stack};
 use rtproof_results::launch::StackFrame;

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use rtproof_host::{
     CpuList, Facts, Root,
     boot::{self, Loader, OwnEntryState, TITLE, Word, cmdline},
+    door::{Invalid, usage},
     trusted,
     tune::{Bytes, Change, ChangeError, Compare, Machine, State},
-    user_file::{Invalid, usage},
 };
 use rtproof_judge::{
     Intent,

@@ -12,13 +12,14 @@ use std::{
 use anyhow::Context;
 
 use rtproof_host::{
-    Root, trusted,
+    Root,
+    door::Invalid,
+    trusted,
     tune::{
         self, ApplyError, ApplyOptions, ApplySummary, Change, Gone, Item, Journal, JournalEntry,
         JournalSummary, Machine, Outcome, Stage, UndoError, UndoneChange, may_change_groups,
         staging,
     },
-    user_file::Invalid,
 };
 use rtproof_judge::units;
 use rtproof_results::{
@@ -585,6 +586,7 @@ mod tests {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the files that they read")]
 mod place_tests {
     use super::*;
 

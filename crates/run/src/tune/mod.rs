@@ -32,9 +32,9 @@ use signal_hook::{
 use rtproof_host::{
     Root,
     boot::{OwnEntryState, Word},
+    door::Invalid,
     idle,
     tune::{self, ApplyOptions, Change, Item, Journal, JournalSummary, Machine, drift, staging},
-    user_file::Invalid,
 };
 use rtproof_results::tune::{
     ACTIVE_SCHEMA, JournalStanding, StandingChange, StandingNow, TuneStatus, Unusable,

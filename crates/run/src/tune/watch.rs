@@ -18,13 +18,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use rtproof_host::{
-    CpuList, Root, text,
+    CpuList, Root,
+    door::Invalid,
+    text,
     tune::{
         self, Change, Journal, Machine, Stage, Standing, State, Suspect,
         kinds::task::{Wake, WakeReason},
         suspects,
     },
-    user_file::Invalid,
 };
 use rtproof_measure::{task::LiveTasks, thread::pin_all};
 use rtproof_results::Ended;

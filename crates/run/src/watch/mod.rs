@@ -16,9 +16,7 @@ use application::Application;
 use latency::{Latencies, Measuring};
 use machine::MachineSampler;
 
-use rtproof_host::{
-    CpuList, Facts, Root, facts::tasks::Policy, sample::cpus::RtNow, user_file::usage,
-};
+use rtproof_host::{CpuList, Facts, Root, door::usage, facts::tasks::Policy, sample::cpus::RtNow};
 use rtproof_judge::causes::Explanation;
 use rtproof_measure::thread::pin_all;
 use rtproof_record::{

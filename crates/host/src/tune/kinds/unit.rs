@@ -609,7 +609,7 @@ pub struct ToolAnswer {
 impl ToolAnswer {
     /// Runs a command, which is asked nothing, and takes what it prints in English.
     pub(crate) fn of(command: &mut Command) -> io::Result<Self> {
-        let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output()?;
+        let output = command.stdin(Stdio::null()).output()?;
         Ok(Self {
             success: output.status.success(),
             text: String::from_utf8_lossy(&output.stdout).into_owned(),

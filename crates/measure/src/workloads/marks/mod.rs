@@ -275,6 +275,7 @@ impl Armed for Reader {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test's own file")]
 mod tests {
     use super::*;
 

@@ -6,7 +6,7 @@
 use std::{
     fs::File,
     io,
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::FileExt,
     path::Path,
     sync::atomic::{Ordering, fence},
     time::Duration,
@@ -96,13 +96,7 @@ impl MarkRing {
 
     fn open_when_complete(path: &Path, looks: u32) -> Result<Self, Failure> {
         let at = |why: &str| Failure(format!("{}: {why}", path.display()));
-        #[expect(clippy::disallowed_methods, reason = "the application's own file")]
-        let file = {
-            // A pipe without a writer would be waited for.
-            let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-            let opened = File::options().read(true).custom_flags(flags).open(path);
-            opened.map_err(|error| at(&error.to_string()))?
-        };
+        let file = rtproof_host::door::read(path).map_err(|error| at(&error.to_string()))?;
         let header = header(&file, looks).ok_or_else(|| {
             at("holds no ring of marks; expected one made by rtproof_mark.h or the crate \
                 rtproof-mark")
@@ -197,6 +191,7 @@ fn word(bytes: &[u8], index: usize) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test's own file")]
 mod tests {
     use super::*;
 

@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use rtproof_host::{
     Root,
     boot::cmdline,
+    door::write_whole,
     tune::{ApplyOptions, Change, Item, Journal, Machine, apply},
-    user_file::write_whole,
 };
 use rtproof_judge::{causes::CAUSES, checks, plan::units};
 use rtproof_kernel::{KernelError, boot::BootRequest, tool::WorkProgress};

@@ -400,7 +400,11 @@ fn again(user: Option<&str>) -> anyhow::Result<Option<u8>> {
     let exe = std::env::current_exe().context("the path of rtproof")?;
     let mut command: process::Command =
         trusted::command("runuser").context("--user needs runuser")?;
+    // What says how it prints.
+    let manners = ["TERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"];
+    let manners = manners.iter().filter_map(|&name| Some((name, std::env::var_os(name)?)));
     let status = command
+        .envs(manners)
         .args(["-u", user, "--"])
         .arg(exe)
         .args(words)

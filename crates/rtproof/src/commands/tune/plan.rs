@@ -13,8 +13,8 @@ use clap::builder::PossibleValuesParser;
 
 use rtproof_host::{
     Facts, Root,
+    door::write_whole,
     tune::{Machine, NotTunable},
-    user_file::write_whole,
 };
 use rtproof_judge::{
     Finding, Intent, checks,

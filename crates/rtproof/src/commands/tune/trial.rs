@@ -9,9 +9,9 @@ use anyhow::Context;
 use rtproof_host::{
     Root,
     boot::{self, BootChanges, Loader, OwnEntryState, TITLE, Word},
+    door::Invalid,
     trusted,
     tune::{ApplyOptions, Change, Item, Journal, Machine},
-    user_file::Invalid,
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;

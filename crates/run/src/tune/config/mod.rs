@@ -19,9 +19,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use rtproof_host::{
-    CpuList, Root, task,
+    CpuList, Root,
+    door::Invalid,
+    task,
     tune::{Change, Compare, IrqName, Scheduling, TaskName},
-    user_file::Invalid,
 };
 use rtproof_judge::plan::units;
 use rtproof_trace::Task;

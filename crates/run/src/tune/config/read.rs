@@ -6,9 +6,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use rtproof_host::{
-    CpuList, Root, trusted,
+    CpuList, Root,
+    door::Invalid,
+    trusted,
     tune::{Bytes, Change, Compare, Scheduling, UnitState},
-    user_file::Invalid,
 };
 
 use super::{Config, ConfigIntent, NamedChange, PATH, RepeatedChange, VERSION, usual_compare};

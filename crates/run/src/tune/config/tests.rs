@@ -4,8 +4,8 @@ use std::fs;
 
 use rtproof_host::{
     Root,
+    door::Invalid,
     tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitState},
-    user_file::Invalid,
 };
 
 use super::*;

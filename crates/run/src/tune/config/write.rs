@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use rtproof_host::{
-    Root, task,
+    Root,
+    door::Invalid,
+    task,
     tune::{Bytes, Change, Compare, Scheduling, UnitState},
-    user_file::Invalid,
 };
 use rtproof_judge::{Intent, plan::Reason, profile::Profile};
 

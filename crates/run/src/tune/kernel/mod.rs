@@ -17,9 +17,9 @@ use rtproof_guest::{Arch, image::Image};
 use rtproof_host::{
     Facts, Root,
     boot::{self, BootError, Loader, OwnKernel},
+    door::usage,
     trusted,
     tune::{Change, INITRD_PROGRAMS, Machine, STAGING, Staging},
-    user_file::usage,
 };
 use rtproof_results::tune::TrialKernel;
 

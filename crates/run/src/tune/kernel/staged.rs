@@ -5,16 +5,15 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Read as _},
+    io,
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, bail, ensure};
-use rustix::fs::OFlags;
 
 use rtproof_guest::modules::unpacked;
-use rtproof_host::{Root, boot, trusted, tune::Machine};
+use rtproof_host::{Root, boot, door, trusted, tune::Machine};
 use rtproof_kernel::boot::image::{Located, locate};
 
 use super::image_of;
@@ -92,18 +91,7 @@ fn inside(top: &Path, path: &Path) -> anyhow::Result<()> {
 
 /// Bytes of a regular file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let opened = || -> io::Result<Vec<u8>> {
-        let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-        let of = file.metadata()?;
-        if !of.is_file() || of.len() > BYTES_MAX {
-            return Err(io::Error::other("no regular file of at most 1 GiB"));
-        }
-        let mut bytes = Vec::new();
-        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    opened().with_context(|| path.display().to_string())
+    door::read_bytes(path, BYTES_MAX).with_context(|| path.display().to_string())
 }
 
 /// Writes a new file.
@@ -265,7 +253,7 @@ pub(super) fn collect(
     let bytes = stage_image(&located.path, place)?;
     let release = image_of(machine.root(), &located.path, &bytes)?;
     let built = objects.join("include/config/kernel.release");
-    if let Ok(text) = fs::read_to_string(&built) {
+    if let Ok(text) = door::read_text(&built, BYTES_MAX) {
         ensure!(
             text.trim() == release,
             "{} says {}, and the image is {release}: the build was not finished; run make again",
