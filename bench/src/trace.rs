@@ -162,6 +162,7 @@ fn record(file: &Path) -> anyhow::Result<u64> {
         clock: "mono",
         uname: None,
     };
+    #[expect(clippy::disallowed_methods, reason = "a file of the benchmark's own")]
     let mut out = BufWriter::new(File::create(file)?);
     dat::write(&parts, &mut recorded, &ranges, &mut out)?;
     out.flush()?;

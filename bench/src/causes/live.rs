@@ -27,6 +27,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
+    #[expect(clippy::disallowed_methods, reason = "a program of our own, into our own folder")]
     pub(super) fn new(
         rtproof: &Path,
         lab_plant: &Path,

@@ -150,13 +150,14 @@ const RARE: &str = "episodes rarer than one in a third of the run can be unseen"
 const DAY: &str = "another time of the day";
 
 fn hopeless() -> Vec<Case> {
-    let machines: [(&str, fn(u64) -> bool); 4] = [
+    type IsLate = fn(u64) -> bool;
+    let machines: [(&str, IsLate); 4] = [
         ("always late", |_| true),
         ("every tenth second", |s| s % 10 == 0),
         ("from the middle on", |s| s >= 1800),
         ("10 minutes of an hour", |s| (900..1500).contains(&s)),
     ];
-    let of = |(name, is_late): (&'static str, fn(u64) -> bool)| {
+    let of = |(name, is_late): (&'static str, IsLate)| {
         let happened = move |_| {
             let rows = (0..3600).map(|s| if is_late(s) { 1000 } else { 0 }).collect();
             let mut run = testing::of_rows(BudgetClass::Hundred, &[rows]);

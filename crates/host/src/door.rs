@@ -16,7 +16,7 @@ use std::{
         fd::{AsFd, AsRawFd},
         unix::{
             ffi::OsStringExt,
-            fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+            fs::{FileTypeExt, MetadataExt, PermissionsExt},
         },
     },
     path::{Component, Path},
@@ -233,9 +233,24 @@ fn is_foreign(folder: &Metadata) -> bool {
 }
 
 /// Opens what is held by O_PATH: that, whatever has its name now. Never waits.
-pub(crate) fn reopen(file: &File, options: &mut OpenOptions) -> io::Result<File> {
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    options.custom_flags(flags).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+pub(crate) fn reopen(entry: &Entry, access: OFlags) -> io::Result<File> {
+    let held = entry.file.as_ref().ok_or(Errno::NOENT)?;
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let path = format!("/proc/self/fd/{}", held.as_raw_fd());
+    match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+        // Where there is no /proc: by name, if that is still what is held.
+        Err(Errno::NOENT) => {
+            let flags = flags | OFlags::NOFOLLOW;
+            let file = rustix::fs::openat(&entry.folder, &entry.name, flags, Mode::empty())?;
+            let file = File::from(file);
+            let (held, opened) = (held.metadata()?, file.metadata()?);
+            match (held.dev(), held.ino()) == (opened.dev(), opened.ino()) {
+                true => Ok(file),
+                false => Err(io::Error::other("it was replaced meanwhile; try again")),
+            }
+        }
+        opened => Ok(opened?.into()),
+    }
 }
 
 fn no_regular_file() -> io::Error {
@@ -253,19 +268,21 @@ fn no_regular_file() -> io::Error {
 /// # Errors
 /// It cannot be opened, is no regular file, or a link of another user leads to it.
 pub fn read(path: &Path) -> io::Result<File> {
-    let file = match find(path, true)? {
+    let entry = match find(path, true)? {
         Found::Given(given) => {
             let kind = given.file.metadata()?.file_type();
             if kind.is_fifo() {
                 return given.file(OpenOptions::new().read(true));
             }
-            given.file
+            let folder = pin(&CWD, OsStr::new("/proc/self/fd"), OFlags::DIRECTORY)?;
+            let name = given.number.to_string().into();
+            Entry { folder, is_foreign: false, name, file: Some(given.file) }
         }
-        Found::Entry(entry) => entry.file.ok_or(Errno::NOENT)?,
+        Found::Entry(entry) => entry,
     };
-    let kind = file.metadata()?.file_type();
+    let kind = entry.kind()?.ok_or(Errno::NOENT)?.file_type();
     match () {
-        () if kind.is_file() => reopen(&file, OpenOptions::new().read(true)),
+        () if kind.is_file() => reopen(&entry, OFlags::RDONLY),
         () if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         () => Err(no_regular_file()),
     }
@@ -427,9 +444,9 @@ fn output(path: &Path) -> io::Result<Output> {
         });
     }
     let stream = match &entry.file {
-        Some(file) if kind.is_fifo() && is_own(of.uid()) => Some(pipe(file)?),
-        Some(file) if kind.is_char_device() && is_harmless(&of) => {
-            Some(reopen(file, OpenOptions::new().write(true))?)
+        Some(_) if kind.is_fifo() && is_own(of.uid()) => Some(pipe(&entry)?),
+        Some(_) if kind.is_char_device() && is_harmless(&of) => {
+            Some(reopen(&entry, OFlags::WRONLY)?)
         }
         _ => None,
     };
@@ -454,10 +471,10 @@ fn is_harmless(device: &Metadata) -> bool {
 }
 
 /// A named pipe, once it is read.
-fn pipe(file: &File) -> io::Result<File> {
+fn pipe(entry: &Entry) -> io::Result<File> {
     let began = Instant::now();
     loop {
-        match reopen(file, OpenOptions::new().write(true)) {
+        match reopen(entry, OFlags::WRONLY) {
             Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
                 if began.elapsed() > READER_LIMIT {
                     return Err(io::Error::new(error.kind(), "a pipe that nobody reads"));

@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{getegid, geteuid};
+use rustix::{
+    fs::OFlags,
+    process::{getegid, geteuid},
+};
 
 use crate::door::{self, Found};
 
@@ -67,7 +70,7 @@ pub fn open(path: &Path) -> io::Result<File> {
             }
             given(&file).map(|()| file)
         }
-        Found::Entry(_) => open_with(path, OpenOptions::new().read(true)),
+        Found::Entry(_) => open_with(path, OFlags::RDONLY),
     }
 }
 
@@ -94,17 +97,17 @@ pub fn given(file: impl std::os::fd::AsFd) -> io::Result<()> {
 
 /// As [`open`], also to be written.
 pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
-    open_with(path, OpenOptions::new().read(true).write(true))
+    open_with(path, OFlags::RDWR)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
-fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+fn open_with(path: &Path, access: OFlags) -> io::Result<File> {
     let real = fs::canonicalize(path)?;
-    let pinned = match door::find(&real, false)? {
-        Found::Entry(entry) => entry.file.ok_or(rustix::io::Errno::NOENT)?,
+    let entry = match door::find(&real, false)? {
+        Found::Entry(entry) => entry,
         Found::Given(_) => return Err(no_regular_file()),
     };
-    let metadata = pinned.metadata()?;
+    let metadata = entry.file.as_ref().ok_or(rustix::io::Errno::NOENT)?.metadata()?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
@@ -116,7 +119,7 @@ fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
     // Whoever owns none of them and can write none of them could not have led us elsewhere.
     above(path, &real)?;
-    door::reopen(&pinned, options)
+    door::reopen(&entry, access)
 }
 
 fn no_regular_file() -> io::Error {

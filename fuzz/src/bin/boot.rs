@@ -1,6 +1,7 @@
 //! Files of boot loaders; the first byte says which. An entry that is made has to read back as it
 //! was asked for, and to go without a trace.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use std::{
     fs,

@@ -1,5 +1,6 @@
 //! Files of captured machines. What is read is written as the same file, and judged.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use rtproof_host::Capture;
 

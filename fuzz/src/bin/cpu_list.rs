@@ -1,5 +1,6 @@
 //! CPU lists and masks.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use libfuzzer_sys::fuzz_target;
 use rtproof_host::CpuList;

@@ -1,5 +1,6 @@
 //! Lines of a program that `exec:` measures: the first byte says how many bytes come at once.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&piece, lines)) = bytes.split_first() else { return };

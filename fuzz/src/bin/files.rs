@@ -1,5 +1,6 @@
 //! Every other text that facts parse; the first byte says which.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 /// Files with a form of their own.
 const FILES: &[&str] = &[

@@ -1,5 +1,6 @@
 //! Traces as text, to a window and out again.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use rtproof_trace::{
     dat::{TraceDat, write_window},

@@ -1,6 +1,7 @@
 //! Result files of other tools: the first byte says which importer, or that the content decides.
 
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use libfuzzer_sys::fuzz_target;
 

@@ -1,5 +1,6 @@
 //! /proc/interrupts, and the affinities of its first interrupts.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 libfuzzer_sys::fuzz_target!(|parts: (&[u8], &[u8])| {
     let (table, affinity) = parts;

@@ -1,6 +1,7 @@
 //! Journals of `tune`: the bytes as they are, and the lines among them with checksums that hold, as
 //! an attacker who knows the format would make them. What is read is a prefix of what was written.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use rtproof_host::tune::script::{JournalScript, checksum};
 

@@ -1,5 +1,6 @@
 //! Files of a matrix for `measure`, up to the cells on a machine.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use std::sync::OnceLock;
 

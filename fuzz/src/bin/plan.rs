@@ -1,6 +1,7 @@
 //! Plans of `tune plan --json`, as `tune apply --plan` reads them: none of them writes elsewhere
 //! than tuning does.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use rtproof_host::tune::Change;
 use rtproof_run::tune::boot;

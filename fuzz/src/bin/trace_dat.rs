@@ -1,5 +1,6 @@
 //! trace.dat files, to their events and out again.
 #![no_main]
+#![allow(clippy::disallowed_methods, reason = "the macro of libfuzzer opens files")]
 
 use rtproof_trace::{
     Decoder, Pages, RingPage, Window,

@@ -141,7 +141,8 @@ fn late_seconds_count_whatever_episodes_they_make() {
 /// by no class with no option.
 #[test]
 fn hopeless_machines_are_accepted_by_nothing() {
-    let machines: [(&str, fn(u64) -> u64); 5] = [
+    type Late = fn(u64) -> u64;
+    let machines: [(&str, Late); 5] = [
         ("always", |_| 1000),
         ("every tenth", |_| 100),
         ("from the middle on", |s| if s >= 600 { 1000 } else { 0 }),
@@ -193,7 +194,7 @@ fn what_is_accepted_holds_what_is_printed() {
         let mut row = |_| if random.unit() < often { random.below(how) } else { 0 };
         let rows: Vec<u64> = (0..seconds).map(&mut row).collect();
         let class = [BudgetClass::NinetyFive, BudgetClass::Hundred][random.below(2) as usize];
-        let mut run = of_rows(class, &[rows.clone()]);
+        let mut run = of_rows(class, std::slice::from_ref(&rows));
         run.options.requirement.rate_per_1000h =
             [60_000, 200_000, 360_000][random.below(3) as usize];
         let verdict = judge(&run, false);

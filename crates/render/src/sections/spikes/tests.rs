@@ -284,7 +284,8 @@ fn degenerate_and_hostile_spikes_are_shown() {
         RecorderSummary { off: Some("no tracefs".into()), ..RecorderSummary::default() };
     let text = of_run(page(60), &spikes);
     assert!(
-        text.contains("none later than 50 µs") && text.contains("nothing recorded: no tracefs")
+        text.contains("none seen later than 50 µs")
+            && text.contains("nothing recorded: no tracefs")
     );
 }
 
