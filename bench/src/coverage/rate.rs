@@ -206,7 +206,7 @@ fn case(
     promise: Promise,
     happened: impl Fn(u64) -> bool + Sync + 'static,
 ) -> Case {
-    Case { claim, process, promise, runs: 2000, quick: 20, happened: Box::new(happened) }
+    Case { claim, process, promise, runs: 2000, quick: 5, happened: Box::new(happened) }
 }
 
 fn answers(process: Process, seed: u64, hours: f64, rate: f64) -> VerdictAnswer {

@@ -181,7 +181,7 @@ pub(crate) fn largest(run: &Run, gate: f64) -> (Vec<LateSample>, u64) {
         let tenth = sample.due_ns.saturating_mul(PARTS as u64) / length_ns;
         let above = tenths.entry((thread.info.number, tenth)).or_default();
         // Those that were missed meanwhile are as late.
-        *above += 1 + sample.latency_ns / period_ns;
+        *above = above.saturating_add(sample.latency_ns / period_ns).saturating_add(1);
         *above as f64 >= gate * thread.totals.accounted() as f64 / PARTS as f64
     };
     if let Some(at) = samples.iter().position(is_gated) {

@@ -325,9 +325,9 @@ impl Tenths {
             all.filter(|row| (from_ns..to_ns).contains(&row.from_ns))
         };
         let Some(end_ns) = rows().map(|row| row.to_ns).max() else { return Self::default() };
-        let part_ns = (end_ns - from_ns).div_ceil(PARTS as u64).max(1);
+        let part_ns = end_ns.saturating_sub(from_ns).div_ceil(PARTS as u64).max(1);
         // The last rows may be longer: collecting was delayed.
-        let long = rows().filter(|row| row.to_ns - row.from_ns > part_ns).count();
+        let long = rows().filter(|row| row.to_ns.saturating_sub(row.from_ns) > part_ns).count();
         if long * 20 > rows().count() {
             return Self::default();
         }

@@ -122,7 +122,7 @@ impl Shares {
             // Of blocks without a wake-up there is nothing.
             let filled = cpu.shares.len() as f64 / cpu.held.blocks.max(1) as f64;
             let seconds = if filled < 1.0 { seconds / filled.max(1e-9).powi(2) } else { seconds };
-            let stretches_s = blocks * (self.stretch_ns * STRETCHES) as f64 / 1e9;
+            let stretches_s = blocks * self.stretch_ns.saturating_mul(STRETCHES) as f64 / 1e9;
             // One more for the rows of a run, which do not end with a block.
             Some(((seconds.max(stretches_s) + 1.0) * 1e9) as u64)
         };
@@ -134,7 +134,7 @@ impl Shares {
 pub(crate) fn needed_ns(confidence: f64, stretch_ns: Option<u64>) -> u64 {
     let blocks = evidence::blocks_needed(&[0.0], ALLOWED, 1.0 / (1.0 - confidence));
     let blocks = blocks.unwrap_or(0.0).ceil().max(BLOCKS_MIN as f64);
-    let stretches_s = blocks * (stretch_ns.unwrap_or(0) * STRETCHES) as f64 / 1e9;
+    let stretches_s = blocks * stretch_ns.unwrap_or(0).saturating_mul(STRETCHES) as f64 / 1e9;
     ((blocks * blocks / 30.0).max(stretches_s) * 1e9) as u64
 }
 
@@ -143,7 +143,7 @@ impl CpuShare {
         let (worst_tenth, worst_tenth_from_ns, worst_tenth_to_ns) =
             rows.worst_tenth().unwrap_or_default();
         let seconds = rows.length_ns as f64 / 1e9;
-        let by_stretch = rows.length_ns.checked_div(STRETCHES * stretch_ns);
+        let by_stretch = rows.length_ns.checked_div(stretch_ns.saturating_mul(STRETCHES));
         let most = evidence::blocks_of(seconds)
             .min(rows.blocks_max())
             .min(by_stretch.map_or(usize::MAX, |count| count as usize));

@@ -43,6 +43,10 @@ pub(crate) fn weaknesses(run: &Run, changed: &[String], integrity: &Integrity) -
         Some(RunEnd::Aborted { why }) => weak.push(format!("The run was aborted: {why}.")),
         None => weak.push(torn(run)),
     }
+    // The command line takes none below; a record of another hand may hold any.
+    if run.options.requirement.confidence_ppm < CONFIDENCE_MIN_PPM {
+        weak.push("A confidence below 50 % was asked for, which proves nothing.".into());
+    }
     let is_torn = run.meta.ended.is_none();
     let complete = run.meta.ended == Some(RunEnd::Complete);
     if complete && run.facts_end.is_none() {
@@ -117,6 +121,9 @@ fn torn(run: &Run) -> String {
     };
     format!("The record is torn: its end was not written; it holds {held}.")
 }
+
+/// Least confidence that is judged.
+const CONFIDENCE_MIN_PPM: u32 = 500_000;
 
 /// Most changed facts that are named: all are listed below the verdict.
 const CHANGED_MAX: usize = 3;

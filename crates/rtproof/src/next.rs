@@ -42,7 +42,8 @@ fn longer(report: &Report) -> Option<String> {
     let (options, basis) = (&report.options, &report.verdict.basis);
     let further_ns = basis.further_ns?;
     // The phases are parts of the duration: what is idle grows with what counts.
-    let needed_ns = u128::from(basis.exposure_ns) + u128::from(further_ns);
+    // Seconds in which a load begins and ends belong to no phase as a whole.
+    let needed_ns = u128::from(basis.exposure_ns) + u128::from(further_ns) + 3_000_000_000;
     let duration_ns = match basis.exposure_ns {
         0 => needed_ns,
         exposure_ns => needed_ns * u128::from(options.duration_ns) / u128::from(exposure_ns),

@@ -300,7 +300,7 @@ impl VerdictCase<'_> {
     fn step(&self, further_ns: u64) -> String {
         let c = &self.counted;
         let asked = units::rate(c.rate.per_hour);
-        let needed = units::duration(whole(c.exposure_ns + further_ns));
+        let needed = units::duration(whole(c.exposure_ns.saturating_add(further_ns)));
         // A program lasts as long as it does.
         let option = if self.run.options.phases.is_empty() { "" } else { " (--for)" };
         let rest = format!(
@@ -380,7 +380,7 @@ fn whole(ns: u64) -> u64 {
         3600.. => 60,
         _ => 1,
     };
-    ns.div_ceil(unit * SECOND_NS) * unit * SECOND_NS
+    ns.div_ceil(unit * SECOND_NS).saturating_mul(unit * SECOND_NS)
 }
 
 // Class 95: fewer than one wake-up in twenty is late.
@@ -419,7 +419,7 @@ impl VerdictCase<'_> {
         match b.further_ns {
             Some(further_ns) if further_ns > 0 => reasons.push(format!(
                 "It takes about {} under load if it goes on like this, {} more than this run.",
-                units::duration(whole(b.exposure_ns + further_ns)),
+                units::duration(whole(b.exposure_ns.saturating_add(further_ns))),
                 units::duration(whole(further_ns)),
             )),
             Some(_) => {}

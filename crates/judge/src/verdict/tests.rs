@@ -533,3 +533,27 @@ fn an_empty_run_is_not_proven() {
     empty.options.requirement.class = BudgetClass::NinetyFive;
     assert_eq!(judge(&empty, false).answer, VerdictAnswer::NotProven);
 }
+
+/// What a record of another hand may say.
+#[test]
+fn numbers_that_no_run_has_are_no_panic() {
+    for (rate, episode_ns, period_ns, latency_ns) in [
+        (0, Some(u64::MAX), 1, u64::MAX),
+        (u64::MAX, Some(1), u64::MAX, u64::MAX - 1),
+        (1, Some(0), 0, 1 << 63),
+    ] {
+        for class in [BudgetClass::NinetyFive, BudgetClass::Hundred, BudgetClass::Safe] {
+            let mut run = run(class, 2, 30, &[(0, 9000, latency_ns), (1, 9500, 200_000)]);
+            run.options.requirement.rate_per_1000h = rate;
+            run.options.requirement.episode_ns = episode_ns;
+            run.options.period_ns = period_ns;
+            run.threads[1].seconds[3].from_ns = u64::MAX;
+            run.threads[1].seconds[4].to_ns = 0;
+            run.threads[1].top.clear();
+            for confidence_ppm in [0, 999_999, 1_000_000, u32::MAX] {
+                run.options.requirement.confidence_ppm = confidence_ppm;
+                assert_ne!(judge(&run, false).answer, VerdictAnswer::Accepted);
+            }
+        }
+    }
+}
