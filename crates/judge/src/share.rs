@@ -16,7 +16,7 @@ const NEGLIGIBLE: f64 = 0.01;
 /// Fewest blocks whose dependence can be seen.
 const BLOCKS_MIN: usize = 20;
 
-/// Fewest blocks that can refuse a run too short to see any.
+/// Fewest blocks that can refuse where there are too few to see any.
 const SHORT_MIN: usize = 10;
 
 /// Stretches of late wake-ups that a block is to be longer than, by this factor.
@@ -25,8 +25,8 @@ const STRETCHES: u64 = 4;
 /// What one CPU shows.
 struct CpuShare {
     held: HeldShare,
-    /// Late share of each block, of the length at which tenths differ no more than they explain;
-    /// empty: there is none.
+    /// Late share of each block, of the length at which tenths differ no more than they explain, or
+    /// of so few that can only refuse.
     shares: Vec<f64>,
     /// Whether stretches of late wake-ups are too long for the run to tell.
     is_too_dependent: bool,
@@ -164,9 +164,6 @@ impl CpuShare {
             }
         }
         let is_too_dependent = count < BLOCKS_MIN && count < most;
-        if is_too_dependent {
-            shares.clear();
-        }
         let block_ns = rows.length_ns / count.max(1) as u64;
         Self {
             held: HeldShare {
