@@ -75,7 +75,7 @@ impl Marks {
         Ok(Self { ring: Ring::new(&file)?, path: path.into(), begin_ns: 0 })
     }
 
-    /// The file.
+    /// The file of the ring, which a measuring rtproof opens.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -324,6 +324,7 @@ mod tests {
     use rtproof_record::BudgetClass;
 
     use super::*;
+    use crate::VerdictAnswer;
     use crate::testing::{run, run_of};
 
     const BUDGET: u64 = 100_000;
@@ -429,5 +430,22 @@ mod tests {
         let rows = LateRows::of(&run, &run.threads[0]);
         assert!(rows.worst_tenth().expect("a tenth").0 >= exact);
         assert_eq!(rows.blocks_max(), 2);
+    }
+
+    /// Of many CPUs an hour is read by minutes, which leave too few blocks for class 95.
+    #[test]
+    fn rows_of_a_minute_say_how_long_they_need() {
+        let judged = |minutes: usize| {
+            let mut run =
+                crate::testing::of_rows(BudgetClass::NinetyFive, &[vec![0; 60 * minutes]]);
+            by_minutes(&mut run);
+            crate::verdict::judge(&run, &[], &crate::Integrity::Sealed)
+        };
+        let hour = judged(60);
+        assert_eq!(hour.answer, VerdictAnswer::NotProven, "{hour:?}");
+        let needed_ns = hour.basis.exposure_ns + hour.basis.further_ns.expect("a time");
+        assert_eq!(needed_ns.div_ceil(60 * SECOND_NS), 70, "{hour:?}");
+        assert_eq!(judged(69).answer, VerdictAnswer::Accepted);
+        assert_eq!(judged(68).answer, VerdictAnswer::NotProven);
     }
 }

@@ -32,6 +32,8 @@ struct CpuShare {
     is_too_dependent: bool,
     /// How many times as long as they would be without [`MEMORY_MAX`] blocks are.
     longer: f64,
+    /// Shortest block that the rows allow.
+    row_s: f64,
 }
 
 /// The CPUs of a run with the longest stretch of late wake-ups that was asked for, if one was.
@@ -50,19 +52,11 @@ impl Shares {
             (rows.n > 0).then(|| CpuShare::of(thread.info.cpu, &rows, stretch_ns))
         };
         Self {
-            cpus: run.threads.iter().map_while(of).collect(),
+            // Of a CPU on which nothing was due nothing is shown, nor then of all.
+            cpus: run.threads.iter().map(of).collect::<Option<_>>().unwrap_or_default(),
             wanted: 1e6 / f64::from(1_000_000 - requirement.confidence_ppm.min(999_999)),
             stretch_ns,
         }
-        .whole(run.threads.len())
-    }
-
-    /// Of a CPU on which nothing was due nothing is shown, nor then of all.
-    fn whole(mut self, threads: usize) -> Self {
-        if self.cpus.len() < threads {
-            self.cpus.clear();
-        }
-        self
     }
 
     /// The CPU that shows least, with the worst tenth of all.
@@ -118,7 +112,8 @@ impl Shares {
         let of = |cpu: &CpuShare| {
             let blocks = evidence::blocks_needed(&cpu.shares, ALLOWED, self.wanted)?;
             let blocks = blocks.ceil().max(BLOCKS_MIN as f64);
-            let seconds = (blocks * cpu.longer).powi(2) / 30.0;
+            let blocks_before = blocks * cpu.longer;
+            let seconds = (blocks_before.powi(2) / 30.0).max(blocks_before * cpu.row_s);
             // Of blocks without a wake-up there is nothing.
             let filled = cpu.shares.len() as f64 / cpu.held.blocks.max(1) as f64;
             let seconds = if filled < 1.0 { seconds / filled.max(1e-9).powi(2) } else { seconds };
@@ -181,6 +176,7 @@ impl CpuShare {
             shares,
             is_too_dependent,
             longer: most as f64 / count.max(1) as f64,
+            row_s: seconds / rows.blocks_max().max(1) as f64,
         }
     }
 }

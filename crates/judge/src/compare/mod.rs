@@ -151,6 +151,10 @@ pub struct Against {
     pub shift: Shift,
     /// How the runs were paired; `None`: they are single.
     pub pairs: Option<PairSummary>,
+    /// Share of pairs that may deviate by three margins or more though none did, at the confidence;
+    /// only of "no difference".
+    #[serde(default)]
+    pub may_deviate: Option<f64>,
 }
 
 // What a comparison is requested to do and what it answers: the words that single and paired

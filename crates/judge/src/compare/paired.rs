@@ -67,6 +67,8 @@ pub(super) fn against_paired(
             reasons: sentence::reasons_of_paired(names, &changes, &pairs, groups, request),
             cliffs_delta: cliffs_delta(&first.bins, &second.bins),
             shift: shift_paired(first, second, &pairs, request),
+            may_deviate: (answer == CompareAnswer::NoDifference)
+                .then(|| sentence::unseen(pairs.pairs.len(), request.confidence)),
             pairs: Some(pairs),
             changes,
         }
@@ -331,6 +333,7 @@ pub(super) fn against_single(
             cliffs_delta: cliffs_delta(&first.bins, &second.bins),
             shift: shift_single(first, second),
             pairs: None,
+            may_deviate: None,
             changes,
         }
     };

@@ -251,7 +251,7 @@ pub(super) fn of_paired(
 }
 
 /// Share of pairs that may deviate where none of so many does.
-fn unseen(pairs: usize, confidence: f64) -> f64 {
+pub(super) fn unseen(pairs: usize, confidence: f64) -> f64 {
     1.0 - (1.0 - confidence).powf(1.0 / pairs.max(1) as f64)
 }
 

@@ -1,5 +1,7 @@
 //! The rules of class 95 and of class 100.
 
+use std::fmt;
+
 use rtproof_model::verdict::{LateSeconds, Level, VerdictAnswer};
 use rtproof_record::{BudgetClass, Requirement, Run};
 use rtproof_stats::{
@@ -29,61 +31,92 @@ pub fn rate_max(period_ns: u64) -> f64 {
 }
 
 /// What a run can prove at most, before it begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ahead {
-    /// Time under load that proves what was asked for, if nothing is late.
+    /// What is asked for, e.g. `3/day`.
+    asked: String,
+    /// Time that proves it, under load where there is one, if nothing is late.
     pub needed_ns: u64,
-    /// Says it, where the run is too short for it.
-    pub sentence: Option<String>,
+    exposure_ns: u64,
+    /// Rate that late episodes are shown to be below, per hour; `None`: nothing is.
+    pub proves_per_hour: Option<f64>,
 }
 
-/// What a run with so much time under load can prove; `None`: nothing is asked that a time proves.
+impl Ahead {
+    /// Says it, where the run is too short for what is asked for. `is_loaded`: whether a load runs
+    /// in the time that counts.
+    pub fn sentence(&self, is_loaded: bool) -> Option<String> {
+        let loaded = if is_loaded { " under load" } else { "" };
+        let at_most = self.proves_per_hour.map_or("nothing".into(), |per_hour| {
+            format!("at most late episodes rarer than {}", units::rate_at_most(per_hour))
+        });
+        (self.exposure_ns < self.needed_ns).then(|| {
+            format!(
+                "{}{loaded} can prove {at_most}; {} takes {} without a late wake-up (--to-prove).",
+                units::duration(self.exposure_ns),
+                self.asked,
+                units::duration(whole(self.needed_ns)),
+            )
+        })
+    }
+}
+
+/// A rate that is so high that it is a share of the time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateTooHigh {
+    per_hour: f64,
+    pub most_per_hour: f64,
+}
+
+impl fmt::Display for RateTooHigh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (asked, most) = (units::rate(self.per_hour), units::rate(self.most_per_hour));
+        write!(
+            f,
+            "--max-rate {asked}: above {most} a rate is a share of the time; ask for --class 95, \
+             or for a lower rate"
+        )
+    }
+}
+
+/// What a run that measures for so long, under load where there is one, can prove; `None`: nothing
+/// is asked that a time proves.
 ///
 /// # Errors
-/// A rate that is a share, with what to ask for instead.
+/// A rate that is a share.
 pub fn ahead(
     requirement: &Requirement,
     period_ns: u64,
     exposure_ns: u64,
-) -> Result<Option<Ahead>, String> {
+) -> Result<Option<Ahead>, RateTooHigh> {
     let confidence = f64::from(requirement.confidence_ppm) / 1e6;
     let per_hour = requirement.rate_per_1000h as f64 / 1000.0;
-    let (most, asked) = (rate_max(period_ns), units::rate(per_hour));
+    let most_per_hour = rate_max(period_ns);
     if requirement.budget_ns.is_none() {
         return Ok(None);
     }
-    let (needed_ns, short) = match requirement.class {
-        BudgetClass::Soft | BudgetClass::Safe => return Ok(None),
-        BudgetClass::Hundred if per_hour > most => {
-            return Err(format!(
-                "--max-rate {asked}: above {} a rate is a share of the time; ask for --class 95, \
-                 or for a lower rate",
-                units::rate(most)
-            ));
+    Ok(match requirement.class {
+        BudgetClass::Soft | BudgetClass::Safe => None,
+        BudgetClass::Hundred if per_hour > most_per_hour => {
+            return Err(RateTooHigh { per_hour, most_per_hour });
         }
         BudgetClass::Hundred => {
             let none = binomial::accepted_from(0, confidence);
             let shown = none / (exposure_ns.max(1) as f64 / HOUR_NS);
-            let at_most = match shown <= most {
-                true => format!("at most late episodes rarer than {}", units::rate_at_most(shown)),
-                false => "nothing".into(),
-            };
-            let needed_ns = (none / per_hour * HOUR_NS).ceil() as u64;
-            (needed_ns, format!("{at_most}; {asked} takes"))
+            Some(Ahead {
+                asked: units::rate(per_hour),
+                needed_ns: (none / per_hour * HOUR_NS).ceil() as u64,
+                exposure_ns,
+                proves_per_hour: (shown <= most_per_hour).then_some(shown),
+            })
         }
-        BudgetClass::NinetyFive => {
-            let needed_ns = share::needed_ns(confidence, requirement.episode_ns);
-            (needed_ns, "nothing; class 95 takes".into())
-        }
-    };
-    let sentence = (exposure_ns < needed_ns).then(|| {
-        format!(
-            "{} under load can prove {short} {} without a late wake-up (--to-prove).",
-            units::duration(exposure_ns),
-            units::duration(whole(needed_ns)),
-        )
-    });
-    Ok(Some(Ahead { needed_ns, sentence }))
+        BudgetClass::NinetyFive => Some(Ahead {
+            asked: "class 95".into(),
+            needed_ns: share::needed_ns(confidence, requirement.episode_ns),
+            exposure_ns,
+            proves_per_hour: None,
+        }),
+    })
 }
 
 /// What was counted of the late wake-ups of a run.
@@ -282,7 +315,7 @@ impl VerdictCase<'_> {
         let time = units::duration(c.covered_ns);
         match () {
             () if c.has_too_many() => format!(
-                "{seconds} in {time}, more than {} times what {asked} allows: refused at {} \
+                "{seconds} in {time}, at least {} times what {asked} allows: refused at {} \
                  confidence, whatever depends on what.",
                 units::grouped(too_many(c.rate.confidence).round() as u64),
                 self.confidence_text()
@@ -308,7 +341,9 @@ impl VerdictCase<'_> {
             units::duration(whole(further_ns))
         );
         match (c.times.most(), c.episodes()) {
-            (0, _) => format!("{asked} takes {needed} under load without a late wake-up, {rest}."),
+            (0, _) => {
+                format!("{asked} takes {needed}{} without a late wake-up, {rest}.", self.loaded())
+            }
             (most, _) if most as f64 > c.rate.expected(c.exposure_ns) => format!(
                 "{}; {asked} allows {} in this time: it takes {needed} without a further one, \
                  {rest}.",
@@ -352,6 +387,12 @@ impl VerdictCase<'_> {
                 self.seconds_text(),
             ),
         }
+    }
+
+    /// What the time that counts is.
+    fn loaded(&self) -> &'static str {
+        let is_loaded = self.run.options.phases.iter().any(|phase| !phase.loads.is_empty());
+        if is_loaded { " under load" } else { "" }
     }
 
     /// A machine may be another one at night.
@@ -418,8 +459,9 @@ impl VerdictCase<'_> {
         }
         match b.further_ns {
             Some(further_ns) if further_ns > 0 => reasons.push(format!(
-                "It takes about {} under load if it goes on like this, {} more than this run.",
+                "It takes about {}{} if it goes on like this, {} more than this run.",
                 units::duration(whole(b.exposure_ns.saturating_add(further_ns))),
+                self.loaded(),
                 units::duration(whole(further_ns)),
             )),
             Some(_) => {}

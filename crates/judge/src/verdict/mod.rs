@@ -18,7 +18,7 @@ pub use rtproof_model::verdict::{
 };
 
 use classes::Counted;
-pub use classes::{Ahead, ahead, rate_max};
+pub use classes::{Ahead, RateTooHigh, ahead, rate_max};
 
 use rtproof_record::{
     BudgetClass, Run,
@@ -112,7 +112,11 @@ fn further_ns(run: &Run, counted: &Counted) -> Option<u64> {
         BudgetClass::Soft | BudgetClass::Safe => None,
         BudgetClass::Hundred => counted.needed_ns(),
         BudgetClass::NinetyFive if counted.shares.is_below() => Some(counted.exposure_ns),
-        BudgetClass::NinetyFive => counted.shares.needed_ns(),
+        // The estimate may be a little short.
+        BudgetClass::NinetyFive => {
+            let least_ns = counted.exposure_ns.saturating_add(1_000_000_000);
+            counted.shares.needed_ns().map(|needed_ns| needed_ns.max(least_ns))
+        }
     }
     .map(|needed_ns| needed_ns.saturating_sub(counted.exposure_ns))
 }

@@ -17,7 +17,7 @@ const LATE_NS: u64 = 100_000;
 /// Steps of a run.
 const STEPS: u64 = 20_000;
 
-/// Sums over runs.
+/// What was explained of all runs, and how much of it was certain or wrong.
 #[derive(Debug, Default)]
 struct Sums {
     late: u64,

@@ -81,7 +81,8 @@ fn read_in<T>(
     work: impl FnOnce(&Run) -> T,
 ) -> Result<(Opened, Option<T>), ReadError> {
     check_header(path)?;
-    // SQLite opens by name, more than once: nobody else may change what the name is of.
+    // SQLite opens the file by its name, more than once: no other user may be able to put another
+    // file there in between.
     let is_others = rtproof_host::door::is_others(path)
         .map_err(|source| ReadError::Open { path: path.into(), source })?;
     if !is_others {

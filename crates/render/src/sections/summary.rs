@@ -362,9 +362,11 @@ pub(crate) fn verdict_section(run: &Run, report: &Report, next: Option<&str>) ->
             h2 #answer { (crate::html::icon(icon)) (heading(run, verdict.answer)) }
             p.sentence { (capitalised(&verdict.sentence)) }
             (block_html(report, next))
-            @if !verdict.reasons.is_empty() {
+            @let rests_on = verdict.reasons.iter().cloned().chain(levels_text(report));
+            @let rests_on: Vec<String> = rests_on.collect();
+            @if !rests_on.is_empty() {
                 h3 { "What it rests on" }
-                ul.reasons { @for reason in &verdict.reasons { li { (reason) } } }
+                ul.reasons { @for reason in &rests_on { li { (reason) } } }
             }
             dl.tiles {
                 @for tile in tiles(run, report) {
@@ -426,6 +428,12 @@ fn tiles(run: &Run, report: &Report) -> Vec<Tile> {
     tiles
 }
 
+/// What the time that counts is.
+fn loaded(report: &Report) -> &'static str {
+    let is_loaded = report.options.phases.iter().any(|phase| !phase.loads.is_empty());
+    if is_loaded { " under load" } else { "" }
+}
+
 /// The budgets that the run would have proven, or how long that takes.
 fn levels(report: &Report) -> Vec<Tile> {
     let budget_ns = report.options.requirement.budget_ns.unwrap_or(u64::MAX);
@@ -438,10 +446,12 @@ fn levels(report: &Report) -> Vec<Tile> {
             let name = format!("later less often than {}", units::rate(level.per_hour));
             match level.level_ns {
                 Some(ns) => {
-                    Tile::new(&name, units::ns(ns), "shown by counting").alarm(ns > budget_ns)
+                    let note = "by counting, on the condition above";
+                    Tile::new(&name, units::ns(ns), note).alarm(ns > budget_ns)
                 }
                 None => {
-                    let takes = format!("takes {} under load", units::duration(level.takes_ns));
+                    let takes =
+                        format!("takes {}{}", units::duration(level.takes_ns), loaded(report));
                     Tile::new(&name, crate::html::NONE.into(), takes)
                 }
             }
@@ -501,7 +511,11 @@ fn bounds(report: &Report) -> Vec<Tile> {
     if let Some(rate) = basis.late_seconds.and_then(|late| late.proven_per_hour) {
         tiles.push(Tile::new("late episodes, below", units::rate_at_most(rate), at));
     }
-    tiles.push(Tile::new("exposure", units::duration(basis.exposure_ns), "under load"));
+    tiles.push(Tile::new(
+        "exposure",
+        units::duration(basis.exposure_ns),
+        loaded(report).trim_start(),
+    ));
     match basis.further_ns {
         Some(0) => tiles.push(Tile::new("longer needed", "none".into(), "long enough")),
         Some(further_ns) => tiles.push(Tile::new(
@@ -668,7 +682,7 @@ pub fn verdict(to: &mut Terminal, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// `Shown by counting: later than 410 µs less often than 10/h, than 900 µs less often than 3/h.`
+/// `Shown by counting ...: later than 410 µs less often than 10/h, 900 µs less often than 3/h`.
 fn levels_text(report: &Report) -> Option<String> {
     let levels = &report.verdict.basis.levels;
     let text = |level: &rtproof_judge::verdict::Level| {
@@ -682,10 +696,17 @@ fn levels_text(report: &Report) -> Option<String> {
     let more =
         levels.iter().find(|level| level.level_ns.is_none()).map_or_else(String::new, |level| {
             let (rate, takes) = (units::rate(level.per_hour), units::duration(level.takes_ns));
-            format!("; what comes less often than {rate} takes {takes} to tell")
+            format!(". What comes less often than {rate} takes {takes} to tell")
         });
-    (!shown.is_empty())
-        .then(|| format!("Shown by counting: later than {}{more}.", shown.join(", ")))
+    let confidence = units::confidence(report.options.requirement.confidence_ppm);
+    (!shown.is_empty()).then(|| {
+        format!(
+            "Shown by counting at {confidence} confidence: later than {}; each if what makes \
+             wake-ups late comes at random and lasts a quarter of the time between two at its \
+             rate, or less{more}.",
+            shown.join(", ")
+        )
+    })
 }
 
 /// The verdict in a sentence.

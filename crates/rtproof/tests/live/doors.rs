@@ -36,7 +36,6 @@ const WORDS: [(&str, &[&str]); 6] = [
     ("new", &["name", "--lang", "c"]),
 ];
 
-/// One command line.
 #[derive(Debug)]
 struct Case {
     command: String,
@@ -91,7 +90,7 @@ fn is_time(arg: &clap::Arg) -> bool {
     arg.get_value_names().unwrap_or_default().iter().any(|name| name == "TIME")
 }
 
-/// All command lines.
+/// A command line for each option that takes a path and each thing that may be there.
 fn cases(
     command: &clap::Command,
     name: &str,

@@ -415,7 +415,7 @@ fn time_to_prove(
     requirement: &Requirement,
     period_ns: u64,
 ) -> anyhow::Result<u64> {
-    let ahead = verdict::ahead(requirement, period_ns, 0).map_err(usage)?;
+    let ahead = verdict::ahead(requirement, period_ns, 0).map_err(|why| usage(why.to_string()))?;
     let Some(ahead) = ahead else {
         return Err(usage(
             "--to-prove: nothing is asked that a time proves; give --budget, and --class 95 or 100",
@@ -439,7 +439,8 @@ pub fn can_prove(options: &Options) -> anyhow::Result<Option<String>> {
         loaded_ns => u64::saturating_sub(loaded_ns, EDGES_NS),
     };
     let ahead = verdict::ahead(&options.requirement, options.period_ns, exposure_ns);
-    Ok(ahead.map_err(usage)?.and_then(|ahead| ahead.sentence))
+    let ahead = ahead.map_err(|why| usage(why.to_string()))?;
+    Ok(ahead.and_then(|ahead| ahead.sentence(loaded().next().is_some())))
 }
 
 /// Where what is not measured runs.
