@@ -128,7 +128,7 @@ fn linux_source_becomes_a_proven_kernel_and_differs_from_stock() {
         name.starts_with("linux-image-") && name.ends_with(".deb") && !name.contains("-dbg")
     };
     let package = packages.map(|entry| entry.unwrap().path()).find(is_image).unwrap();
-    let bench = Bench::open(work.folder.join("lab")).unwrap();
+    let bench = Bench::open(work.folder.join("lab"), None).unwrap();
     let case = crate::cases::tune::of_build(package);
     let report = bench.run(&case, "kernel-of-build").unwrap();
     assert!(report.failures.is_empty(), "{:#?}\n{}", report.failures, report.console);

@@ -54,6 +54,10 @@ enum Task {
         /// Begin no further case after so many seconds, and name those left out.
         #[arg(long, value_name = "SECONDS")]
         within: Option<u64>,
+        /// Take rtproof and lab-plant for x86-64 from a folder, as built for this machine; default:
+        /// build them, static.
+        #[arg(long, value_name = "FOLDER")]
+        programs: Option<PathBuf>,
     },
     /// List the cases with their tiers, machines and mutations.
     List,
@@ -72,9 +76,9 @@ enum Task {
 
 fn main() -> Result<ExitCode> {
     match Cli::parse().job {
-        Task::Run { names, tier, mutations, jobs, keep, within } => {
+        Task::Run { names, tier, mutations, jobs, keep, within, programs } => {
             let until = within.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-            run(&names, &tier, mutations, jobs, keep, until)
+            run(&names, &tier, mutations, jobs, keep, until, programs.as_deref())
         }
         Task::List => {
             list();
@@ -110,6 +114,7 @@ fn run(
     jobs: Option<u32>,
     keep: bool,
     until: Option<Instant>,
+    programs: Option<&Path>,
 ) -> Result<ExitCode> {
     let tiers = match (tiers, names) {
         ([], []) => &[Tier::One][..],
@@ -138,7 +143,7 @@ fn run(
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let slots = jobs.unwrap_or(cores).max(1);
     let began = Instant::now();
-    let bench = Bench::open(lab_dir())?;
+    let bench = Bench::open(lab_dir(), programs)?;
     println!(
         "lab: {} runs, programs ready after {:.0} s",
         work.len(),
@@ -181,7 +186,7 @@ fn list() {
 
 /// Captures every machine of the family `capture` anew.
 fn capture() -> Result<ExitCode> {
-    let bench = Bench::open(lab_dir())?;
+    let bench = Bench::open(lab_dir(), None)?;
     let jobs = cases::all().into_iter().filter(|case| case.name.starts_with("capture/"));
     let books = schedule::run_all(&bench, jobs.map(Job::case).collect(), 2, false, None);
     // They compare with what is committed: one that has changed fails, and is written too.

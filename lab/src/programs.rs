@@ -92,7 +92,16 @@ pub fn bring(program: &str, bin: &Path, root: &Path) -> Result<()> {
     let path =
         find_program(program).with_context(|| format!("{program} is missing: run `make deps`"))?;
     put(&path, &bin.join(program))?;
-    for library in libraries(&path)? {
+    bring_libraries(&path, root)
+}
+
+/// Copies the libraries that a program loads below `root`, at the paths they have here; none for a
+/// static one.
+///
+/// # Errors
+/// One cannot be copied.
+pub fn bring_libraries(program: &Path, root: &Path) -> Result<()> {
+    for library in libraries(program)? {
         put(&library, &root.join(library.strip_prefix("/")?))?;
     }
     Ok(())

@@ -67,13 +67,16 @@ pub struct Report {
 }
 
 impl Bench {
-    /// Opens the cache and builds the programs.
+    /// Opens the cache and builds the programs for x86-64, or takes them from a folder.
     ///
     /// # Errors
     /// A program cannot be built.
-    pub fn open(dir: PathBuf) -> Result<Self> {
+    pub fn open(dir: PathBuf, programs: Option<&Path>) -> Result<Self> {
         let cache = Cache::open()?;
-        let native = Binaries::build(Arch::X86_64, &cache)?;
+        let native = match programs {
+            Some(folder) => Binaries::given(folder, &dir.join("programs"))?,
+            None => Binaries::build(Arch::X86_64, &cache)?,
+        };
         fs::create_dir_all(&dir).with_context(|| format!("{}: make", dir.display()))?;
         Ok(Self { cache, dir, native, crossed: Mutex::default() })
     }
@@ -192,6 +195,9 @@ impl Bench {
         for (from, name) in [(&binaries.rtproof, "rtproof"), (&binaries.plant, "lab-plant")] {
             let copied = fs::copy(from, bin.join(name));
             copied.with_context(|| format!("{}: copy to the share", from.display()))?;
+            if kernel.arch == Arch::X86_64 {
+                programs::bring_libraries(from, &share.join("root"))?;
+            }
         }
         for program in programs {
             programs::bring(program, &bin, &share.join("root"))?;

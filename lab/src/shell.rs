@@ -56,7 +56,7 @@ pub fn run(args: &Args, dir: &Path) -> Result<()> {
         machine = machine.multi_threaded();
     }
     machine.power_states = args.power_states;
-    let bench = Bench::open(dir.to_path_buf())?;
+    let bench = Bench::open(dir.to_path_buf(), None)?;
     let share = share_of(&dir.join("shell"));
     if share.exists() {
         fs::remove_dir_all(&share).with_context(|| format!("{}: remove", share.display()))?;

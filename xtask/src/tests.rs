@@ -20,6 +20,26 @@ use serde::Deserialize;
 
 use crate::tree::root;
 
+/// Tests that CI runs alone, by the beginnings of their names: half of the time of all others.
+const LONG: &[&str] = &[
+    "rtproof it compare::live::live_records_alone_and_in_groups",
+    "rtproof it experiment::live::options_are_knobs",
+    "rtproof it experiment::live::what_matters",
+    "rtproof it experiment_boots::live::twelve_boots",
+    "rtproof it export::ansible::ansible_applies",
+    "rtproof it kernel_bisect::a_",
+    "rtproof it kernel_bisect::ends_",
+    "rtproof it kernel_bisect::one_",
+    "rtproof it kernel_bisect_boots::a",
+    "rtproof it kernel_boot::a_kernel_without_a_console",
+    "rtproof it live::report_browser::the_report_is_complete",
+    "rtproof it measure::live::a_matrix_that_is_killed",
+    "rtproof it measure::live::two_conditions",
+    "rtproof it new::live::cpp_",
+    "rtproof it new::live::rust_",
+    "rtproof it tune_prove::live::a_knob",
+];
+
 /// Seconds after which a process of tests is killed.
 const LIMIT_S: &str = "900";
 
@@ -30,6 +50,8 @@ pub(crate) enum Part {
     Together,
     /// Those beside which nothing may run.
     Alone,
+    /// Those that `make test` leaves to CI.
+    Long,
 }
 
 /// What may run beside a test.
@@ -99,15 +121,16 @@ struct Done {
     output: String,
 }
 
-/// Builds the tests and runs those of the part that have one of `only` in their name (all: none
-/// given). The results are added to `target/tests.tsv`: seconds, name, passed, failed.
+/// Builds the tests and runs those of the part that have one of `only` in their name (none given:
+/// all). The results are added to `target/tests.tsv`: seconds, name, passed, failed.
 pub(crate) fn run(part: Option<Part>, only: &[String]) -> Result<ExitCode> {
     let programs = programs()?;
     let is_asked = |name: &str| only.is_empty() || only.iter().any(|part| name.contains(part));
     let (mut all, mut live, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut unseen = [true; LONG.len()];
     for program in &programs {
         if program.is_unit {
-            if is_asked(&program.name) {
+            if part != Some(Part::Long) && is_asked(&program.name) {
                 all.push(Job { program, test: None });
             }
             continue;
@@ -118,11 +141,17 @@ pub(crate) fn run(part: Option<Part>, only: &[String]) -> Result<ExitCode> {
                 Beside::AllButLive => &mut live,
                 Beside::Nothing => &mut alone,
             };
-            if is_asked(&format!("{} {test}", program.name)) {
+            let name = format!("{} {test}", program.name);
+            let long = LONG.iter().position(|beginning| name.starts_with(beginning));
+            long.iter().for_each(|&row| unseen[row] = false);
+            let is_of_part = part.is_none_or(|part| (part == Part::Long) == long.is_some());
+            if is_of_part && is_asked(&name) {
                 jobs.push(Job { program, test: Some(test) });
             }
         }
     }
+    let unseen: Vec<_> = LONG.iter().zip(unseen).filter(|it| it.1).map(|it| it.0).collect();
+    ensure!(unseen.is_empty(), "LONG in xtask/src/tests.rs: no test begins so: {unseen:?}");
     let mut done = Vec::new();
     let began = Instant::now();
     if part != Some(Part::Alone) {

@@ -112,11 +112,14 @@ part of `make test`. [How verdicts and intervals are computed](statistics.md) ha
 mod tests {
     use super::*;
 
+    /// One row in four; with `FULL=1` each.
     #[test]
     fn every_promise_is_kept() {
+        let step = if std::env::var_os("FULL").is_some() { 1 } else { 4 };
         let broken: Vec<String> = cases()
             .iter()
             .filter(|case| case.quick > 0)
+            .step_by(step)
             .filter_map(|case| {
                 let count = case.count(case.quick);
                 let text = format!("{}: {}: {count} of {}", case.claim, case.process, case.quick);

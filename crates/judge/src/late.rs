@@ -321,7 +321,10 @@ fn is_within(row: &Second, phases: &[&Phase]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use rtproof_record::BudgetClass;
+    use rtproof_stats::binomial::Random;
 
     use super::*;
     use crate::VerdictAnswer;
@@ -430,6 +433,41 @@ mod tests {
         let rows = LateRows::of(&run, &run.threads[0]);
         assert!(rows.worst_tenth().expect("a tenth").0 >= exact);
         assert_eq!(rows.blocks_max(), 2);
+    }
+
+    /// What rows of a minute accept or refuse, their seconds do, too.
+    #[test]
+    fn merged_rows_make_no_verdict() {
+        let mut random = Random::new(7);
+        let mut seen = BTreeMap::new();
+        for class in [BudgetClass::NinetyFive, BudgetClass::Hundred] {
+            for _ in 0..100 {
+                let (minutes, stretch) = (2 + random.below(150), 1 + random.below(200));
+                let (rate, share) = ([0, 1, 30, 400][random.below(4) as usize], random.below(80));
+                let mut late = vec![0; 60 * minutes as usize];
+                let mut until = 0;
+                for (second, late) in (0..).zip(&mut late) {
+                    if until <= second && random.below(1000) < rate {
+                        until = second + stretch;
+                    }
+                    if second < until {
+                        *late = 1000.min(random.below(20 * share + 2));
+                    }
+                }
+                let mut run = crate::testing::of_rows(class, &[late]);
+                run.options.requirement.rate_per_1000h =
+                    [125, 60_000, 360_000][random.below(3) as usize];
+                let judge = |run: &Run| crate::verdict::judge(run, &[], &crate::Integrity::Sealed);
+                let exact = judge(&run).answer;
+                by_minutes(&mut run);
+                let merged = judge(&run);
+                if merged.answer != VerdictAnswer::NotProven {
+                    assert_eq!(merged.answer, exact, "{class:?}: {merged:?}");
+                }
+                *seen.entry((merged.answer.text(), exact.text())).or_insert(0) += 1;
+            }
+        }
+        assert!(seen.len() >= 4, "{seen:?}");
     }
 
     /// Of many CPUs an hour is read by minutes, which leave too few blocks for class 95.

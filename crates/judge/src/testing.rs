@@ -33,6 +33,12 @@ pub fn slower_from(seconds: u64, from_s: u64) -> Run {
     run_of(BudgetClass::Hundred, 2, seconds, latency)
 }
 
+/// Whether tests run all of their rounds: `FULL=1`.
+#[expect(clippy::disallowed_methods, reason = "how long a test takes is no part of a judgement")]
+pub fn is_full() -> bool {
+    std::env::var_os("FULL").is_some_and(|value| value == "1")
+}
+
 /// A run at 1 ms under load `cpu` with a budget of 100 µs, whose latencies a function of CPU and
 /// millisecond gives; it is asked for one CPU after the other, in order of time.
 pub fn run_of(

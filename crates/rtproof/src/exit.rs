@@ -291,7 +291,7 @@ mod tests {
 
     /// Every form of the answer says the same.
     #[test]
-    fn text_page_json_junit_and_exit_code_agree() {
+    fn text_page_json_junit_tap_and_exit_code_agree() {
         let mut random = Random::new(37);
         let mut seen = std::collections::BTreeMap::new();
         // All but the verdict of a report takes long, and has no part in this.
@@ -320,9 +320,12 @@ mod tests {
                 state: SealState::Sealed { digest: String::new() },
                 judgement: Some(rtproof_run::prove::engine::judgement(&report)),
             };
-            let mut junit = Vec::new();
-            rtproof_record::export::export(&opened, "junit", None, &mut junit).expect("XML");
-            let junit = String::from_utf8(junit).expect("text");
+            let exported = |format| {
+                let mut text = Vec::new();
+                rtproof_record::export::export(&opened, format, None, &mut text).expect(format);
+                String::from_utf8(text).expect("text")
+            };
+            let (junit, tap) = (exported("junit"), exported("tap"));
             let (failed, skipped) = (junit.contains("<failure"), junit.contains("<skipped"));
             let want = match answer {
                 VerdictAnswer::Accepted => (false, false),
@@ -330,6 +333,10 @@ mod tests {
                 _ => (false, true),
             };
             assert_eq!((failed, skipped), want, "{answer:?}: {junit}");
+            let has = |what| tap.lines().any(|line| line.starts_with(what));
+            assert_eq!((has("not ok"), tap.contains(" # SKIP ")), want, "{answer:?}: {tap}");
+            let points = tap.lines().filter(|l| l.starts_with("ok ") || l.starts_with("not ok "));
+            assert_eq!(tap.lines().nth(1), Some(&*format!("1..{}", points.count())));
             // A page takes a hundred times as long.
             if round % 50 == 0 {
                 let page = page::render(&run, &report, &page::Extra { banner: None, next: None });

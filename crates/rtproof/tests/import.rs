@@ -82,6 +82,7 @@ fn a_result_becomes_a_record_that_is_shown_and_exported() {
         ("hdr", "HISTFAAA"),
         ("cyclictest", "# Histogram"),
         ("junit", "<testsuites name=\"rtproof run\""),
+        ("tap", "TAP version 13\n1.."),
     ] {
         let text = out(&rtproof(at, &["export", record, "--format", format]), 0);
         assert!(text.contains(expected), "{format}: {text}");

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use rtproof_guest::Arch;
 
-use crate::cache::Cache;
+use crate::{cache::Cache, programs::succeed};
 
 mod cargo;
 mod cross;
@@ -67,6 +67,23 @@ impl Binaries {
             return Ok(Self { rtproof: entry.join("rtproof"), plant: entry.join("lab-plant") });
         }
         bail!("{}: the sources changed during each of 3 builds; run again", step())
+    }
+}
+
+impl Binaries {
+    /// Those that a folder has for this machine, without what a debugger needs.
+    ///
+    /// # Errors
+    /// One is not there, or cannot be copied.
+    pub fn given(folder: &Path, to: &Path) -> Result<Self> {
+        fs::create_dir_all(to).with_context(|| format!("{}: make", to.display()))?;
+        let stripped = |name| {
+            let place = to.join(name);
+            let mut strip = std::process::Command::new("strip");
+            succeed(strip.arg("-o").arg(&place).arg(folder.join(name)))?;
+            Ok::<_, anyhow::Error>(place)
+        };
+        Ok(Self { rtproof: stripped("rtproof")?, plant: stripped("lab-plant")? })
     }
 }
 

@@ -3,6 +3,7 @@
 use rtproof_record::run::{HostCpuSecond, HostSecond, Phase};
 
 use super::{SECOND_NS, *};
+use crate::testing::is_full;
 
 const MS: u64 = 1_000_000;
 
@@ -204,7 +205,7 @@ fn spikes_with_changes_of_frequency_and_with_steal() {
 #[test]
 fn noise_has_no_structure() {
     let mut alarms = Vec::new();
-    for seed in 0..40 {
+    for seed in 0..if is_full() { 40 } else { 8 } {
         let mut random = random(100 + seed);
         let n = [8, 25, 60, 150][seed as usize % 4];
         let mut spikes = Vec::new();
@@ -301,7 +302,7 @@ fn a_loop_that_counts_from_its_last_run_has_no_phase() {
 #[test]
 fn what_a_tick_starts_has_no_period() {
     let mut alarms = Vec::new();
-    for seed in 0..45 {
+    for seed in 0..if is_full() { 45 } else { 15 } {
         let mut random = random(500 + seed);
         let tick = [10, 4, 1][seed as usize % 3] * MS;
         let mut spikes = Vec::new();

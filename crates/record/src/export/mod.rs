@@ -22,7 +22,7 @@ use crate::run::Thread;
 use crate::{Opened, Run};
 
 pub const FORMATS: &[Exporter] =
-    &[json::JSON, csv::CSV, tools::HDR, tools::CYCLICTEST, tools::JUNIT];
+    &[json::JSON, csv::CSV, tools::HDR, tools::CYCLICTEST, tools::JUNIT, tools::TAP];
 
 /// The exporter with an id and the table to write; `None`: the default table.
 ///

@@ -275,8 +275,8 @@ fn values(pairs: &[(u16, u64)], max: Option<u64>) -> Vec<(u64, u64)> {
     values
 }
 
-// JUnit XML, for CI: a case for the verdict and one for each thread. A late wake-up fails its
-// thread; what is unknown is skipped, with the reason.
+// JUnit XML and TAP, for CI: a case for the verdict and one for each thread. A late wake-up fails
+// its thread; what is unknown is skipped, with the reason.
 
 pub(super) const JUNIT: Exporter = Exporter {
     id: "junit",
@@ -286,13 +286,63 @@ pub(super) const JUNIT: Exporter = Exporter {
     write: write_junit,
 };
 
-fn write_junit(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+pub(super) const TAP: Exporter = Exporter {
+    id: "tap",
+    title: "Test Anything Protocol, for CI: a point for the verdict, one for each thread.",
+    extension: "tap",
+    tables: &[],
+    write: write_tap,
+};
+
+fn cases(opened: &Opened) -> Vec<Case> {
     let verdict = verdict(opened);
     let threads: Vec<Case> = super::series_of(&opened.run)
         .iter()
         .map(|series| thread(series, &verdict.outcome))
         .collect();
-    let cases: Vec<Case> = std::iter::once(verdict).chain(threads).collect();
+    std::iter::once(verdict).chain(threads).collect()
+}
+
+/// Version 13 (testanything.org), which readers of 14 take, too; strings of JSON are YAML.
+fn write_tap(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let cases = cases(opened);
+    writeln!(out, "TAP version 13\n1..{}", cases.len())?;
+    for (case, number) in cases.iter().zip(1..) {
+        let (word, skip, why) = match &case.outcome {
+            Outcome::Passed => ("ok", None, None),
+            Outcome::Failed(why) => ("not ok", None, Some(why)),
+            Outcome::Skipped(why) => ("ok", Some(why), None),
+        };
+        write!(out, "{word} {number} - {}", Tap(&case.name))?;
+        match skip {
+            Some(why) => writeln!(out, " # SKIP {}", Tap(why))?,
+            None => writeln!(out)?,
+        }
+        let about = Some(&case.about).filter(|about| !about.is_empty());
+        if why.or(about).is_some() {
+            writeln!(out, "  ---")?;
+            for (key, text) in [("message", why), ("about", about)] {
+                let Some(text) = text else { continue };
+                let text = serde_json::Value::from(text::harmless_line(text));
+                writeln!(out, "  {key}: {text}")?;
+            }
+            writeln!(out, "  ...")?;
+        }
+    }
+    Ok(())
+}
+
+/// A description in TAP: one line, in which `#` would begin a directive.
+struct Tap<'a>(&'a str);
+
+impl std::fmt::Display for Tap<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&text::harmless_line(self.0).replace('\\', r"\\").replace('#', r"\#"))
+    }
+}
+
+fn write_junit(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let cases = cases(opened);
     let failures = cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed(_))).count();
     let skipped = cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count();
     let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", cases.len());

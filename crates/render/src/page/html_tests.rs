@@ -88,9 +88,11 @@ fn a_run_of_two_cpus_and_a_minute_is_whole_and_small() {
 
 #[test]
 fn sizes_are_bounded() {
-    let minute = Shape { cpus: 64, per_second: 50, ..Shape::default() };
-    let page = html(&sample::lengthened(sample::run(&minute), 60));
-    assert!(page.len() < 1_200_000, "{} bytes", page.len());
+    if rtproof_judge::testing::is_full() {
+        let minute = Shape { cpus: 64, per_second: 50, ..Shape::default() };
+        let page = html(&sample::lengthened(sample::run(&minute), 60));
+        assert!(page.len() < 1_200_000, "{} bytes", page.len());
+    }
     let many = Shape { cpus: 300, seconds: 3, per_second: 20, ..Shape::default() };
     assert!(html(&sample::run(&many)).contains("id=\"chart-strip\" data-series=\"60\""));
 }

@@ -293,12 +293,15 @@ fn words_of_others_command_nothing() {
 
 #[test]
 fn every_size_is_drawn() {
+    let step = if rtproof_judge::testing::is_full() { 1 } else { 9 };
     let views = [Panel::Latency, Panel::Cpus, Panel::Spikes, Panel::Tasks]
         .map(|panel| ScreenView { panel, ..ScreenView::default() });
     for frame in
         [passive(), measuring(), bare(), WatchFrame::empty(source(WatchSourceKind::Application))]
     {
-        for (columns, lines) in (0..260).step_by(13).flat_map(|w| (0..70).map(move |h| (w, h))) {
+        for (columns, lines) in
+            (0..260).step_by(13).flat_map(|w| (w % 9..70).step_by(step).map(move |h| (w, h)))
+        {
             for view in &views {
                 drawn(&frame, view, ScreenStyle::FULL, (columns, lines));
             }

@@ -199,7 +199,7 @@ pub struct ExportArgs {
     pub record: PathBuf,
 
     /// Format: json (everything), csv (one table), hdr (HdrHistogram interval log), cyclictest
-    /// (its histogram, for gnuplot), junit (for CI)
+    /// (its histogram, for gnuplot), junit and tap (for CI)
     #[arg(long)]
     pub format: String,
 
@@ -235,7 +235,7 @@ pub fn run_export(args: &ExportArgs) -> anyhow::Result<u8> {
     let target = output.unwrap_or("/dev/stdout".as_ref()); // a shell may append
     door::check_target(&args.record, target)?;
     let mut opened = open_whole(&args.record)?;
-    if args.format == "junit" && opened.judgement.is_some() {
+    if matches!(args.format.as_str(), "junit" | "tap") && opened.judgement.is_some() {
         // By the rules of today, as `report` shows it.
         let report = Report::new(&opened.run, &integrity(&opened.state));
         opened.judgement = Some(rtproof_run::prove::engine::judgement(&report));

@@ -102,7 +102,7 @@ commands! {
     New(NewArgs, run_new),
     /// Convert results of other tools (cyclictest, rtla, oslat, ...) to records
     Import(files::ImportArgs, files::run_import),
-    /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit
+    /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit, TAP
     Export(files::ExportArgs, files::run_export),
     /// Print completions of the command line for a shell
     Completions(CompletionsArgs, run_completions),
