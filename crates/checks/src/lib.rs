@@ -14,6 +14,7 @@ mod device;
 pub mod draft;
 mod isolation;
 mod kernel;
+mod known;
 mod machine;
 mod memory;
 mod platform;
@@ -74,7 +75,7 @@ pub fn judge_all(facts: &Facts, intent: &Intent) -> Vec<Finding> {
 
 /// Runs one check; see [`judge_all`].
 pub fn judge_one(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
-    let mut finding = judge_online(check, facts, intent);
+    let mut finding = known::fit(judge_online(check, facts, intent), facts);
     finding.skipped = intent.skip.get(&finding.check).cloned();
     finding
 }

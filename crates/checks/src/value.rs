@@ -10,7 +10,7 @@ use rtproof_host::{
 };
 
 use crate::draft::FindingBuilder;
-use crate::{Evidence, Finding, Intent, Remedy, Status, When, machine};
+use crate::{Evidence, Finding, Intent, Remedy, Status, When, known, machine};
 
 /// Most values named in a summary.
 const NAMED_MAX: usize = 4;
@@ -436,6 +436,13 @@ impl Build {
             return draft.unreadable(config);
         };
         let draft = draft.evidence(evidence);
+        let has = |option: &&&str| found.contains_key(**option);
+        if want == Built::With
+            && !self.options.iter().any(|option| has(&option))
+            && let Some((release, why)) = known::too_new(facts, self.options)
+        {
+            return draft.evidence([release]).not_applicable(why);
+        }
         if let Some(option) = self.part_of
             && machine::built_with(facts, option) == Some(false)
         {

@@ -6,17 +6,17 @@ use std::{collections::BTreeMap, fs, path::Path, thread};
 use rtproof_checks::{Intent, Profile, Status, judge_all};
 use rtproof_host::{Capture, Facts, Root};
 
-fn facts(capture: &Capture) -> Facts {
+pub(crate) fn facts(capture: &Capture) -> Facts {
     Facts::read(&Root::captured(capture.clone()))
 }
 
 /// Whether a third is tried in place of a ninth.
-fn is_full() -> bool {
+pub(crate) fn is_full() -> bool {
     std::env::var_os("FULL").is_some_and(|value| value == "1")
 }
 
 /// Machines to try, with what they are called.
-fn machines() -> Vec<(String, Capture)> {
+pub(crate) fn machines() -> Vec<(String, Capture)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
     let files =
         fs::read_dir(folder).expect("the machines").map(|file| file.expect("a file").path());
@@ -29,7 +29,7 @@ fn machines() -> Vec<(String, Capture)> {
 }
 
 /// What the real-time CPUs of a machine are to be does not change with what can be read.
-fn intent(facts: &Facts) -> Intent {
+pub(crate) fn intent(facts: &Facts) -> Intent {
     let rt_cpus = Intent::default_rt_cpus(facts);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     Intent {

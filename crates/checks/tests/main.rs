@@ -7,3 +7,4 @@
 )]
 
 mod denied;
+mod kernels;

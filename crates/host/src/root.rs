@@ -37,6 +37,8 @@ pub struct Root {
     surroundings: OnceLock<RefusalContext>,
     /// Takes down every question and its answer.
     recorder: Option<Arc<CaptureRecorder>>,
+    /// Whether files without a byte count as left out by a copy.
+    is_judged: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +54,7 @@ impl Root {
     }
 
     const fn of(source: Source) -> Self {
-        Self { source, surroundings: OnceLock::new(), recorder: None }
+        Self { source, surroundings: OnceLock::new(), recorder: None, is_judged: false }
     }
 
     /// A captured machine: a folder that holds its proc, sys, etc ... `/` itself is the live
@@ -125,9 +127,22 @@ impl Root {
                 let start = String::from_utf8_lossy(&bytes[..80]).into_owned();
                 Reading::malformed(path, &start, "at most 32 MiB")
             }
+            Ok(bytes) if bytes.is_empty() && self.is_hollow(path) => hollow(path),
             Ok(bytes) => Reading::known(path, bytes),
             Err(refusal) => self.refused(path, &refusal),
         }
+    }
+
+    /// The same machine for who judges it by what its files hold. Who changes files of a folder
+    /// takes them as they are.
+    pub(crate) fn judged(&self) -> Self {
+        Self { is_judged: true, ..self.clone() }
+    }
+
+    /// Whether a file of no bytes is what a copy made of one that had some: tar, scp, rsync and git
+    /// believe that files of /proc and /sys are as long as their inodes say.
+    fn is_hollow(&self, path: &str) -> bool {
+        self.is_judged && self.origin() == CaptureOrigin::Folder && !may_be_empty(path)
     }
 
     /// The text of a file, at most 32 MiB; bytes that are not UTF-8 become U+FFFD.
@@ -174,6 +189,7 @@ impl Root {
         };
         self.note(|recorder| recorder.excerpt(path, keys, &answer));
         match answer {
+            Ok(bytes) if bytes.is_empty() && self.is_hollow(path) => hollow(path),
             Ok(bytes) => match excerpt(&bytes, keys) {
                 Some(lines) => Reading::known(path, lines),
                 None => {
@@ -451,6 +467,36 @@ pub(crate) struct Messages {
 /// Reads /dev/kmsg; never waits for a message. `keep` makes of a message what is kept of it.
 fn kernel_log(keep: impl Fn(&str) -> Option<String>) -> io::Result<Messages> {
     read_log(&mut open("/dev/kmsg")?, keep)
+}
+
+fn hollow<T>(path: &str) -> Reading<T> {
+    Reading::malformed(path, "", "its text, which the copy left out: use rtproof capture")
+}
+
+/// Whether a live kernel may give no byte for the file. All else below /proc and /sys ends with a
+/// line feed at least.
+fn may_be_empty(path: &str) -> bool {
+    let mut parts = path.split('/').skip(1);
+    let (Some(top @ ("proc" | "sys")), Some(first)) = (parts.next(), parts.next()) else {
+        return true;
+    };
+    let last = path.rsplit('/').next().unwrap_or_default();
+    match (top, first) {
+        // Kernel threads have no memory, and some machines no bus, lock, module or device.
+        ("proc", "bus" | "dma" | "locks" | "modules" | "net") => true,
+        ("proc", _) if first.starts_with(|c: char| c.is_ascii_digit()) => matches!(
+            last,
+            "cmdline" | "environ" | "maps" | "numa_maps" | "smaps" | "smaps_rollup" | "stack"
+        ),
+        ("proc", _) => false,
+        // What is set there, and what an interrupt has no name for.
+        (_, "fs") => true,
+        (_, "firmware") => true,
+        (_, "kernel") => {
+            matches!(parts.next(), Some("irq" | "tracing" | "debug" | "security" | "config"))
+        }
+        _ => last == "uevent",
+    }
 }
 
 /// One read(2) of the device is one record: `6,0,0,-;Linux version ...`, then lines of its

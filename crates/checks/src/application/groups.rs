@@ -11,7 +11,7 @@ use crate::case::{Case, NAMED_MAX, PlacedThread, Scheduled, name, of_threads};
 use crate::check::{Check, CheckAnswer, Judge, Wanted};
 use crate::draft::FindingBuilder;
 use crate::machine::{built_with, count, cpus, first_few, option, or_empty, since};
-use crate::{Evidence, Finding, Impact, Remedy, When};
+use crate::{Evidence, Finding, Impact, Remedy, When, known};
 
 // CPU bandwidth of its control groups.
 //
@@ -291,7 +291,7 @@ fn judge_isolation(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     }
     let remedy = match case.facts.cpus.online.value() {
         Some(online) if !online.difference(&used).is_empty() => {
-            Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{used}") }
+            Remedy::Boot { parameter: known::isolcpus(case.facts, &used) }
         }
         _ => {
             let text = "pin the application to a part of the CPUs first, then isolate those";

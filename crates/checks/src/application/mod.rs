@@ -72,7 +72,7 @@ pub fn by_id(id: &str) -> Option<&'static Check> {
 /// Runs every check of an application.
 pub fn judge_all(facts: &Facts, app: &App, intent: &Intent) -> Vec<Finding> {
     let judge = |check: &Check| {
-        let mut finding = check.judge_app(facts, app, intent);
+        let mut finding = crate::known::fit(check.judge_app(facts, app, intent), facts);
         finding.skipped = intent.skip.get(&finding.check).cloned();
         finding
     };

@@ -11,7 +11,7 @@ use rtproof_host::{CpuList, Facts, Reading, facts::kernel::CommandLine, knobs::p
 use crate::check::{Check, Judge, Needs};
 use crate::draft::FindingBuilder;
 use crate::machine::{CmdlineValue, CpuParameter, List, built_with, is_all_rt, offline_rt, option};
-use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When, machine};
+use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When, known, machine};
 
 /// Most contradictions in the summary.
 const SHOWN_MAX: usize = 3;
@@ -164,8 +164,11 @@ impl<'a> Scene<'a> {
             "irqaffinity" => &self.intent.housekeeping,
             _ => &self.intent.rt_cpus,
         };
-        let flags = if key == "isolcpus" { "managed_irq,domain," } else { "" };
-        (!cpus.is_empty()).then(|| Remedy::Boot { parameter: format!("{key}={flags}{cpus}") })
+        let parameter = match key {
+            "isolcpus" => known::isolcpus(self.facts, cpus),
+            _ => format!("{key}={cpus}"),
+        };
+        (!cpus.is_empty()).then_some(Remedy::Boot { parameter })
     }
 
     /// Lists that the kernel refuses, and keys given twice.

@@ -10,7 +10,7 @@ use crate::check::{Check, Judge, Needs, Wanted};
 use crate::draft::FindingBuilder;
 use crate::machine::{CmdlineValue, CpuParameter, List, built_with};
 use crate::profile::IsolationMethod;
-use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
+use crate::{Evidence, Finding, Impact, Intent, Remedy, When, known, machine, since};
 
 // Are two boot parameters run together?
 //
@@ -484,7 +484,7 @@ fn not_isolated(
 
 fn remedies_isolcpus(facts: &Facts, intent: &Intent, isolated: &CpuList) -> Vec<Remedy> {
     let all = isolated.union(&intent.rt_cpus);
-    let boot = Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{all}") };
+    let boot = Remedy::Boot { parameter: known::isolcpus(facts, &all) };
     let partition = super::has_v2(facts).then(|| super::partition(intent));
     let (first, then) = match intent.profile.choices.isolation {
         IsolationMethod::Cpuset => (partition, Some(boot)),
@@ -526,7 +526,14 @@ fn judge_isolcpus_managed_irq(draft: FindingBuilder, facts: &Facts, intent: &Int
     };
     let draft = draft.read(cmdline, |_| shown(given.once()));
     let isolated = super::isolated(facts).unwrap_or_default();
-    let parameter = format!("isolcpus=managed_irq,domain,{}", isolated.union(&intent.rt_cpus));
+    let draft = draft.read(&facts.kernel.release, String::clone);
+    match since(facts, known::MANAGED_IRQ) {
+        Some(true) => {}
+        Some(false) => return draft.not_applicable("isolcpus= has the flag since Linux 5.6"),
+        // On a kernel that does not know the flag it would cost all of isolcpus=.
+        None => return draft.unreadable(&facts.kernel.release),
+    }
+    let parameter = known::isolcpus(facts, &isolated.union(&intent.rt_cpus));
     let draft = draft.remedies([Remedy::Boot { parameter }]);
     let Some(isolcpus) = given.once() else {
         if let CmdlineValue::Conflicting(written) = &given {

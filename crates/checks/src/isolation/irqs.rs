@@ -14,7 +14,7 @@ use crate::check::{Check, Judge, Needs, Wanted};
 use crate::draft::FindingBuilder;
 use crate::machine::{CmdlineValue, built_with, container, is_all_rt, option};
 use crate::value::mask;
-use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
+use crate::{Evidence, Finding, Impact, Intent, Remedy, When, known, machine};
 
 // Do device interrupts go to the real-time CPUs?
 //
@@ -226,9 +226,8 @@ fn remedies_irq_affinity(facts: &Facts, intent: &Intent, irqs: &[&Irq]) -> Vec<R
     let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
     remedies.push(Remedy::Manual {
         text: format!(
-            "an interrupt that refuses (managed, of a multi-queue device): boot with \
-             isolcpus=managed_irq,domain,{}, or give the device fewer queues",
-            intent.rt_cpus.union(&isolated)
+            "an interrupt that refuses (managed, of a multi-queue device): {}",
+            known::of_managed(facts, &intent.rt_cpus.union(&isolated))
         ),
     });
     remedies

@@ -2,15 +2,13 @@
 
 mod boot;
 pub(crate) mod firmware;
+mod mitigations;
 mod virt;
 
-use rtproof_host::{
-    Facts, Reading, facts::settings::SettingValue, knob::KnobArch, knobs::device as knobs,
-};
+use rtproof_host::{Facts, Reading, knob::KnobArch, knobs::device as knobs};
 
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;
-use crate::profile::Choice;
 use crate::value::{Absent, Build, Built, Want};
 use crate::{Finding, Impact, Intent, Remedy, Section, When, machine};
 
@@ -34,7 +32,7 @@ const CHECKS: &[&Check] = &[
     &MICROCODE_LATE,
     &TSC_UNSTABLE,
     &OP_TEE,
-    &MITIGATIONS,
+    &mitigations::MITIGATIONS,
     &boot::BOOT_PERSISTENCE,
     &boot::PERSISTENCE_DRIFT,
     &SELINUX_AVC,
@@ -93,79 +91,6 @@ fn judge_microcode_late(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fin
         Some(_) => draft.unknown("the start of the kernel's log was overwritten"),
         None => draft.unreadable(log),
     }
-}
-
-// What do mitigations of the CPU's weaknesses cost here?
-//
-// Only reported, never requested: to turn them off is a decision about who may use the machine,
-// which
-// a file of the user's can make (`mitigations: off` in a profile). Named are those that cost on
-// each entry to the kernel or switch of tasks; most cost a real-time loop little.
-
-/// What the kernel says of those that act on entry, exit or switch (Documentation/admin-guide/
-/// hw-vuln), and what they do.
-const COSTLY: &[(&str, &str)] = &[
-    ("Mitigation: PTI", "page tables switched on entry and exit"),
-    ("Clear CPU buffers", "buffers cleared on exit"),
-    ("IBPB: always-on", "branch predictor flushed on every switch of tasks"),
-    ("IBPB: conditional", "branch predictor flushed on some switches of tasks"),
-    ("Mitigation: IBRS", "register written on entry and exit"),
-    ("Safe RET", "guarded returns"),
-    ("IBPB on kernel entry", "branch predictor flushed on entry"),
-    ("IBPB on VMEXIT", "branch predictor flushed when a guest exits"),
-    ("untrained return thunk", "guarded returns"),
-    ("Retpolines", "guarded jumps"),
-];
-
-static MITIGATIONS: Check = Check {
-    id: "mitigations",
-    title: "mitigations of weaknesses of the CPU",
-    why: "some of them lengthen each entry to the kernel and each switch of tasks",
-    source: "Documentation/admin-guide/hw-vuln; Documentation/ABI/testing/sysfs-devices-system-cpu \
-             (vulnerabilities)",
-    trade_off: Some(
-        "without them a program on this machine can read memory of others and of the kernel; never \
-         off where code of others runs",
-    ),
-    impact: Impact::Microseconds,
-    when: When::Boot,
-    knobs: &[&knobs::VULNERABILITIES],
-    judge: Judge::Ask(judge_mitigations),
-    ..Check::NEW
-};
-
-fn judge_mitigations(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let is_unwanted = intent.profile.choices.mitigations == Choice::Off;
-    let wanted = if is_unwanted { "none that costs on entry" } else { "known" };
-    let draft = draft.wanted(wanted);
-    let absent = Reading::<String>::absent("/sys/devices/system/cpu/vulnerabilities");
-    let Some(setting) = facts.settings.get(knobs::VULNERABILITIES.id) else {
-        return draft.unreadable(&absent);
-    };
-    let values: Vec<&SettingValue> = setting.values.iter().collect();
-    if values.is_empty() {
-        return draft.unreadable(&absent);
-    }
-    let draft = draft.evidence(machine::by_path(values.iter().map(|value| &value.reading)));
-    if let Some(value) = values.iter().find(|value| value.reading.value().is_none()) {
-        return draft.unreadable(&value.reading);
-    }
-    let costs: Vec<String> = values.iter().filter_map(|value| cost(value)).collect();
-    if costs.is_empty() {
-        return draft.good("none that costs on entry to the kernel");
-    }
-    let summary = machine::first_few(&costs, 6);
-    if !is_unwanted {
-        return draft.good(format!("in force: {summary}"));
-    }
-    draft.remedies([Remedy::Boot { parameter: "mitigations=off".into() }]).doubtful(summary)
-}
-
-/// `meltdown (page tables switched ...)`.
-fn cost(value: &SettingValue) -> Option<String> {
-    let text = value.reading.value()?;
-    let (_, what) = COSTLY.iter().find(|(mark, _)| text.contains(mark))?;
-    Some(format!("{} ({what})", value.of))
 }
 
 // Is there a secure world that can be called?
@@ -480,36 +405,6 @@ mod microcode_late_tests {
         assert_eq!(MICROCODE_LATE.judge(&facts, &intent()).status, Unknown);
         facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", "aarch64".into());
         assert_eq!(MICROCODE_LATE.judge(&facts, &intent()).status, NotApplicable);
-    }
-}
-
-#[cfg(test)]
-mod mitigations_tests {
-    use super::*;
-    use crate::Status::{Doubtful, Good, Unknown};
-    use crate::testing::{fill_setting, good, intent, set_setting};
-
-    #[test]
-    fn mitigations_are_listed_and_off_only_on_request() {
-        let mut facts = good();
-        fill_setting(&mut facts, &knobs::VULNERABILITIES, "Mitigation: PTI");
-        let finding = MITIGATIONS.judge(&facts, &intent());
-        assert_eq!(finding.status, Good);
-        assert_eq!(finding.summary, "in force: x (page tables switched on entry and exit)");
-        let mut intent = intent();
-        intent.profile.choices.mitigations = Choice::Off;
-        assert_eq!(MITIGATIONS.judge(&facts, &intent).status, Doubtful);
-        fill_setting(&mut facts, &knobs::VULNERABILITIES, "Not affected");
-        assert_eq!(MITIGATIONS.judge(&facts, &intent).status, Good);
-    }
-
-    #[test]
-    fn unreadable_is_unknown() {
-        let mut facts = good();
-        set_setting(&mut facts, &knobs::VULNERABILITIES, Reading::denied("x", "EACCES"));
-        assert_eq!(MITIGATIONS.judge(&facts, &intent()).status, Unknown);
-        facts.settings.remove("mitigations");
-        assert_eq!(MITIGATIONS.judge(&facts, &intent()).status, Unknown);
     }
 }
 

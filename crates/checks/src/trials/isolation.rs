@@ -11,7 +11,7 @@ use rtproof_model::trial::{IsolationObservation, RanTask};
 use crate::check::{Check, Wanted};
 use crate::draft::FindingBuilder;
 use crate::machine::first_few;
-use crate::{Evidence, Finding, Intent, Remedy, Status, When};
+use crate::{Evidence, Finding, Intent, Remedy, Status, When, known};
 
 pub(super) static CHECK: Check = Check {
     id: "proof-isolation",
@@ -262,9 +262,7 @@ fn remedies(
     let isolated = facts.cpus.isolated.value();
     let is_apart = isolated.is_some_and(|list| observed.cpus.difference(list).is_empty());
     if has_stray && !is_apart {
-        remedies.push(Remedy::Boot {
-            parameter: format!("isolcpus=managed_irq,domain,{}", observed.cpus),
-        });
+        remedies.push(Remedy::Boot { parameter: known::isolcpus(facts, &observed.cpus) });
     } else if has_stray {
         let text = "these CPUs are isolated, so who runs there asked to: taskset -cp PID tells \
                     its CPUs";
@@ -276,9 +274,8 @@ fn remedies(
         devices.map(|line| format!("/proc/irq/{}/smp_affinity_list", line.name)).collect();
     if !paths.is_empty() {
         let text = format!(
-            "an interrupt whose write fails (EIO) is managed by its driver: boot with \
-             isolcpus=managed_irq,domain,{}",
-            observed.cpus
+            "an interrupt whose write fails (EIO) is managed by its driver: {}",
+            known::of_managed(facts, &observed.cpus)
         );
         remedies.push(Remedy::set(&IRQ_CPUS, paths, intent.housekeeping.to_string()));
         remedies.push(Remedy::Manual { text });

@@ -16,17 +16,18 @@ use rtproof_model::{
 
 use crate::check::Wanted;
 use crate::machine::{built_with, option};
-use crate::{Check, Finding, Impact, Intent, Remedy, Status, When};
+use crate::{Check, Finding, Impact, Intent, Remedy, Status, When, known};
 
 /// The finding of one trial.
 pub fn judge(observed: &Observation, facts: &Facts, intent: &Intent) -> Finding {
-    match observed {
+    let finding = match observed {
         Observation::Throttling(observed) => throttling::judge(observed, facts, intent),
         Observation::Isolation(observed) => isolation::judge(observed, facts, intent),
         Observation::Priority(observed) => judge_priority(observed, facts),
         Observation::Memlock(observed) => judge_memlock(observed, facts),
         Observation::Smi(observed) => smi::judge(observed, facts),
-    }
+    };
+    known::fit(finding, facts)
 }
 
 /// The finding of a trial that could not be run at all.

@@ -125,13 +125,17 @@ fn tainting_modules(root: &Root, tainted: &Reading<u64>) -> Reading<BTreeMap<Str
         return Reading::known(tainted.path.clone(), BTreeMap::new());
     }
     let names = root.list_dir(FOLDER).with_path(format!("{FOLDER}/*/taint"));
-    names.map(|names| {
-        let taint = |name: String| {
-            let taint = root.trimmed(&format!("{FOLDER}/{name}/taint"));
-            let letters = taint.value().filter(|letters| !letters.is_empty())?.clone();
-            Some((name, letters))
-        };
-        names.into_iter().filter_map(taint).collect()
+    names.and_then(|path, names| {
+        let taint = |name: String| (root.trimmed(&format!("{FOLDER}/{name}/taint")), name);
+        let found: Vec<_> = names.into_iter().map(taint).collect();
+        // What is built in has no such file, a module has: where none has, they were left out.
+        if !found.iter().any(|(taint, _)| taint.value().is_some()) {
+            return Reading::absent(path);
+        }
+        let tainting = found.into_iter().filter_map(|(taint, name)| {
+            Some((name, taint.value().filter(|letters| !letters.is_empty())?.clone()))
+        });
+        Reading::known(path, tainting.collect())
     })
 }
 
@@ -224,6 +228,15 @@ mod tests {
         let found = read(1 | 1 << 12);
         assert_eq!(found.path, "/sys/module/*/taint");
         assert_eq!(found.value(), Some(&BTreeMap::from([("nvidia".into(), "POE".into())])));
+    }
+
+    #[test]
+    fn modules_of_which_none_says_whether_it_taints_are_not_known() {
+        let tree = Tree::new(&[("sys/module/nvidia/refcnt", "0\n")]);
+        assert!(tainting_modules(&tree.root(), &Reading::absent("/t")).value().is_none());
+        let tree = Tree::new(&[("sys/module/loop/taint", "\n"), ("sys/module/x/refcnt", "0\n")]);
+        let found = tainting_modules(&tree.root(), &Reading::absent("/t"));
+        assert_eq!(found.value(), Some(&BTreeMap::new()));
     }
 
     #[test]

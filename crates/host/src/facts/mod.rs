@@ -92,6 +92,7 @@ impl Facts {
     /// On x86 before 5.19 the kernel answers a read of /proc/cpuinfo by interrupting every busy CPU
     /// (`arch_freq_prepare_all`): call this before and after a measurement, not within.
     pub fn read(root: &Root) -> Self {
+        let root = &root.judged();
         let cpuinfo = root.read_text("/proc/cpuinfo");
         let meminfo = root.read_text("/proc/meminfo");
         let settings = settings::read(root);

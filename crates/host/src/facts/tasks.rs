@@ -385,16 +385,25 @@ impl TaskScan {
         let mut tasks = Vec::new();
         let mut groups = Groups::default();
         let mut unseen = None;
+        let mut seen = 0;
         let processes = pids.clone().map(|pids| {
             let mut process = |&pid: &u32| {
                 let main = read_stat(root, &format!("/proc/{pid}/stat"), &mut unseen)?;
                 if Some(pid) != own {
-                    process_tasks(root, pid, &main, &mut tasks, &mut groups, &mut unseen);
+                    seen += process_tasks(root, pid, &main, &mut tasks, &mut groups, &mut unseen);
                 }
                 Some((main.comm, pid))
             };
             pids.iter().filter_map(&mut process).collect()
         });
+        if let Some(why) = left_out(root, seen) {
+            let path = "/proc/*/stat, /proc/loadavg";
+            return Self {
+                rt_tasks: Reading::denied(path, &*why),
+                placement: Reading::denied(path, &*why),
+                processes: Reading::denied(path, &*why),
+            };
+        }
         tasks.sort_unstable_by_key(|task| task.tid);
         let placement = pids.clone().map(|_| groups.finish());
         // One that is not seen may be a real-time one. Those that ended meanwhile are absent.
@@ -404,6 +413,18 @@ impl TaskScan {
         };
         Self { rt_tasks, placement: placement.with_path("/proc/*/task/*/status"), processes }
     }
+}
+
+/// Whether a copy left tasks out, by what the kernel counted: some end while they are copied.
+fn left_out(root: &Root, seen: usize) -> Option<String> {
+    if root.is_whole() || seen == 0 {
+        return None;
+    }
+    let text = root.read_text("/proc/loadavg");
+    let count = text.value()?.split_whitespace().nth(3)?.split_once('/')?.1;
+    let count: usize = count.parse().ok()?;
+    (seen.saturating_mul(20) < count.saturating_mul(19))
+        .then(|| format!("{seen} of the {count} tasks of this machine are in the copy"))
 }
 
 /// The id of the process that reads /proc, or read it; a folder of files has none.
@@ -424,7 +445,7 @@ fn read_stat(root: &Root, path: &str, unseen: &mut Option<Reading<String>>) -> O
     stat
 }
 
-/// Adds the tasks of one process: the real-time ones each, all of them to the groups.
+/// Adds the tasks of one process: the real-time ones each, all of them to the groups; how many.
 fn process_tasks(
     root: &Root,
     pid: u32,
@@ -432,7 +453,7 @@ fn process_tasks(
     into: &mut Vec<RtTask>,
     groups: &mut Groups,
     unseen: &mut Option<Reading<String>>,
-) {
+) -> usize {
     let unit = (!main.kernel_thread).then(|| root.read_text(&format!("/proc/{pid}/cgroup")));
     let unit = unit.and_then(|cgroup| unit_of(cgroup.value()?));
     let mut threads: Vec<(u32, Stat, Option<CpuList>)> = Vec::new();
@@ -468,6 +489,7 @@ fn process_tasks(
         None => add(pid, main.clone()),
     }
     groups.add_process(&main.comm, unit.as_ref(), &threads);
+    threads.len()
 }
 
 /// CPUs that a thread may run on. Only its line is read of a file of some sixty.
@@ -817,6 +839,24 @@ mod scan_tests {
         // A folder in place of the file makes the read fail.
         let refused = TaskScan::read(&Tree::new(&[("proc/1/stat/x", "")]).root());
         assert!(matches!(refused.rt_tasks.state, ReadingState::Denied { .. }));
+    }
+
+    /// The kernel's own count shows that a copy has a part of them.
+    #[test]
+    fn a_copy_without_some_tasks_has_none() {
+        let tree = machine();
+        let is_known = |tree: &Tree| {
+            let scan = TaskScan::read(&tree.root());
+            [scan.rt_tasks.value().is_some(), scan.placement.value().is_some()]
+        };
+        tree.write("proc/loadavg", "0.0 0.1 0.5 1/4 402\n");
+        assert_eq!(is_known(&tree), [true, true]);
+        tree.write("proc/loadavg", "0.0 0.1 0.5 1/240 402\n");
+        assert_eq!(is_known(&tree), [false, false]);
+        let why = TaskScan::read(&tree.root()).rt_tasks.why_unknown().expect("a reason");
+        assert!(why.contains("4 of the 240 tasks"), "{why}");
+        tree.write("proc/loadavg", "what is this\n");
+        assert_eq!(is_known(&tree), [true, true]);
     }
 
     #[test]

@@ -191,7 +191,43 @@ fn read_container(root: &Root) -> Reading<Option<String>> {
     if own.value().is_some_and(Option::is_some) && first.value().is_none_or(Option::is_none) {
         return own;
     }
+    if first.value().is_some_and(Option::is_none)
+        && let Some(doubt) = overlay_root(root, &first.path)
+    {
+        return doubt;
+    }
     first.or_else(|| environment.map(|_| None))
+}
+
+/// Where process 1 is in the first group of all, no group shows a container that has a namespace of
+/// groups (containerd's, Kubernetes' and podman's default): the namespace does, else the root.
+fn overlay_root(root: &Root, group: &str) -> Option<Reading<Option<String>>> {
+    let text = root.read_text(group);
+    let is_first = |line: &str| line.rsplit(':').next() == Some("/");
+    if !text.value()?.lines().all(is_first) {
+        return None;
+    }
+    let namespace = root.read_link("/proc/self/ns/cgroup");
+    match namespace.value().map(String::as_str) {
+        Some("cgroup:[4026531835]") => return None,
+        Some(_) if root.is_whole() => {
+            return Some(Reading::known(namespace.path, Some("unknown".into())));
+        }
+        _ => {}
+    }
+    let mounts = root.read_text("/proc/1/mounts").or_else(|| root.read_text("/proc/self/mounts"));
+    let is_overlay = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next() == Some("/") && words.next().is_some_and(|kind| kind.contains("overlay"))
+    };
+    match mounts.value() {
+        Some(text) if !text.lines().any(is_overlay) => None,
+        Some(_) => {
+            let why = "the root is an overlay: a container, or a system that runs from an image";
+            Some(Reading::denied(format!("{group}, {}", mounts.path), why))
+        }
+        None => Some(mounts.map(|_| None)),
+    }
 }
 
 fn from_environment(text: &str) -> Option<String> {
@@ -233,7 +269,11 @@ const DMI: [&str; 3] = [
 /// Name of the hypervisor, `None` on bare metal.
 fn read_hypervisor(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<String>> {
     let flagged = cpuinfo.value().and_then(|text| has_hypervisor_flag(text));
-    let by_name = by_sysfs(root).or_else(|| by_dmi(root, flagged)).or_else(|| by_device_tree(root));
+    let pci = root.read_text(PCI);
+    let by_name = by_sysfs(root)
+        .or_else(|| by_dmi(root, flagged))
+        .or_else(|| by_device_tree(root))
+        .or_else(|| by_pci(&pci));
     if let Some((path, name)) = by_name {
         return Reading::known(path, Some(name));
     }
@@ -246,9 +286,33 @@ fn read_hypervisor(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<Str
                 .unwrap_or_else(|| (cpuinfo.path.clone(), "unknown hypervisor".to_owned()));
             Reading::known(path, Some(name))
         }
-        Some(false) => Reading::known(&cpuinfo.path, None),
-        None => by_board(root, cpuinfo),
+        // Hypervisors can hide the bit: the devices or the firmware have to agree.
+        Some(false) if pci.value().is_some_and(|text| !text.trim().is_empty()) => {
+            Reading::known(format!("{}, {PCI}", cpuinfo.path), None)
+        }
+        Some(false) | None => by_board(root, cpuinfo),
     }
+}
+
+const PCI: &str = "/proc/bus/pci/devices";
+
+/// Devices that only guests have, by their vendors.
+fn by_pci(devices: &Reading<String>) -> Option<(String, String)> {
+    const VENDORS: [(&str, &str); 8] = [
+        ("80ee", "VirtualBox"),
+        ("15ad", "VMware"),
+        ("5853", "Xen"),
+        ("1414", "Hyper-V"),
+        ("1ab8", "Parallels"),
+        ("1234", "QEMU"),
+        ("1b36", "QEMU"),
+        ("1af4", "unknown hypervisor"),
+    ];
+    let ids: Vec<&str> =
+        devices.value()?.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    let is_there = |(vendor, _): &&(&str, &str)| ids.iter().any(|id| id.starts_with(vendor));
+    let (_, name) = VENDORS.iter().find(is_there)?;
+    Some((devices.path.clone(), (*name).to_owned()))
 }
 
 /// The `hypervisor` bit of x86 (CPUID 1, ECX 31); `None` where there are no x86 flags.
@@ -365,7 +429,8 @@ fn by_board(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<String>> {
             _ => Reading::known(path, None),
         })
     };
-    let board = named(DMI[1]).or_else(|| named("/proc/device-tree/model"));
+    let board =
+        named(DMI[1]).or_else(|| named(DMI[0])).or_else(|| named("/proc/device-tree/model"));
     if board.value().is_some() {
         return board;
     }
@@ -454,6 +519,13 @@ mod container_tests {
         assert_eq!(name(&[("proc/1/cgroup", "0::/init.scope\n")]), Some(None));
         assert_eq!(name(&[("proc/1/environ", "HOME=/\0")]), Some(None));
         assert_eq!(name(&[]), None);
+        // A namespace of groups hides all of this.
+        let (first, disk) = (("proc/1/cgroup", "0::/\n"), "/dev/sda1 / ext4 rw 0 0\n");
+        assert_eq!(name(&[first]), None);
+        assert_eq!(name(&[first, ("proc/1/mounts", disk)]), Some(None));
+        let overlay = ("proc/self/mounts", "overlay / overlay rw 0 0\nproc /proc proc rw 0 0\n");
+        assert_eq!(name(&[first, overlay]), None);
+        assert_eq!(name(&[("proc/1/cgroup", "0::/init.scope\n"), overlay]), Some(None));
         let shared = ("proc/self/cgroup", "0::/docker/abc\n");
         assert_eq!(name(&[("proc/1/cgroup", "0::/init.scope\n"), shared]), some("docker"));
     }
@@ -499,7 +571,12 @@ mod hypervisor_tests {
 
     #[test]
     fn x86() {
-        assert_eq!(name(&[BARE]), Some(None));
+        // The bit can be hidden: without it a second witness is asked for.
+        assert!(reading(&[BARE]).is_absent());
+        let pci = |id: &str| format!("0000\t{id}\t0\n00f8\t80861c49\t0\n");
+        assert_eq!(name(&[BARE, ("proc/bus/pci/devices", &pci("80860104"))]), Some(None));
+        assert_eq!(name(&[BARE, ("proc/bus/pci/devices", &pci("80eebeef"))]), some("VirtualBox"));
+        assert!(reading(&[BARE, ("proc/bus/pci/devices", "")]).is_absent());
         assert_eq!(name(&[GUEST]), some("unknown hypervisor"));
         assert_eq!(name(&[GUEST, (VENDOR, "QEMU\n")]), some("QEMU"));
         assert_eq!(name(&[GUEST, (VENDOR, "Red Hat\n"), (PRODUCT, "KVM\n")]), some("KVM"));

@@ -106,3 +106,34 @@ fn a_root_must_be_a_folder() {
     assert!(matches!(Root::dir(tree.path().join("none")), Err(RootError::Open { .. })));
     assert!(Root::dir("/").unwrap().is_live() && !tree.root().is_live());
 }
+
+/// A copy by tar, scp, rsync or git of files whose inodes say that they have no bytes.
+#[test]
+fn files_that_a_copy_left_empty_are_not_known() {
+    let tree = Tree::new(&[
+        ("proc/cmdline", ""),
+        ("proc/modules", ""),
+        ("proc/7/cmdline", ""),
+        ("proc/sys/kernel/osrelease", ""),
+        ("sys/devices/system/cpu/isolated", ""),
+        ("sys/devices/system/cpu/online", "\n"),
+        ("sys/fs/cgroup/cgroup.controllers", ""),
+        ("etc/machine-id", ""),
+    ]);
+    let (as_it_is, judged) = (tree.root(), tree.root().judged());
+    for (path, is_hollow) in [
+        ("/proc/cmdline", true),
+        ("/proc/modules", false),
+        ("/proc/7/cmdline", false),
+        ("/proc/sys/kernel/osrelease", true),
+        ("/sys/devices/system/cpu/isolated", true),
+        ("/sys/devices/system/cpu/online", false),
+        ("/sys/fs/cgroup/cgroup.controllers", false),
+        ("/etc/machine-id", false),
+    ] {
+        assert_eq!(judged.read_text(path).value().is_none(), is_hollow, "{path}");
+        assert!(as_it_is.read_text(path).value().is_some(), "{path}");
+    }
+    let why = judged.excerpt("/proc/cmdline", &["x"]).why_unknown().expect("a reason");
+    assert!(why.contains("rtproof capture"), "{why}");
+}

@@ -197,7 +197,8 @@ fn irq_stays(facts: &Facts, number: u32, cpus: &CpuList) -> Option<String> {
     if irq.managed {
         return Some(format!(
             "interrupt {number} ({}) is managed: the kernel places it, and nobody else can; \
-             isolcpus=managed_irq,... keeps it away, or fewer queues of its device",
+             isolcpus=managed_irq,... keeps it away (from Linux 5.6 on), or fewer queues of its \
+             device",
             irq.actions
         ));
     }
@@ -206,7 +207,8 @@ fn irq_stays(facts: &Facts, number: u32, cpus: &CpuList) -> Option<String> {
     (is_asked && !found.difference(cpus).is_empty()).then(|| {
         format!(
             "interrupt {number} ({}) was asked to go to {asked} and goes to {found}: its driver \
-             manages it, or it has not fired since; isolcpus=managed_irq,... keeps such away",
+             manages it, or it has not fired since; isolcpus=managed_irq,... keeps such away from \
+             Linux 5.6 on",
             irq.actions
         )
     })

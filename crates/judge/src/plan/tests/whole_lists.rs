@@ -286,7 +286,8 @@ const ITEMS: &[Item] = &[
         plan: &[
             "irq 25 eth0 = 0-1",
             "not irq-affinity: interrupt 30 (nvme0q3) is managed: the kernel places it, and \
-             nobody else can; isolcpus=managed_irq,... keeps it away, or fewer queues of its device",
+             nobody else can; isolcpus=managed_irq,... keeps it away (from Linux 5.6 on), or fewer \
+             queues of its device",
         ],
     },
     Item {
