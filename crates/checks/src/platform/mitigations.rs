@@ -34,6 +34,9 @@ const COSTLY: &[(&str, &str)] = &[
     ("CSV2, BHB", "branch history cleared on entry"),
     ("Branch predictor hardening", "branch predictor flushed on entry"),
     ("IBPB before exit to userspace", "branch predictor flushed on exit"),
+    ("History overwrite", "branch history cleared on entry"),
+    ("I-Cache invalidation", "instruction cache invalidated on a switch of tasks"),
+    ("Firmware call", "firmware called on a switch of tasks"),
     ("RFI Flush", "cache flushed on exit"),
     ("count cache flush", "branch cache flushed on every switch of tasks"),
 ];
