@@ -5,6 +5,7 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::Parser;
 
 use rtproof::{Cli, exit};
+use rtproof_host::tune::JournalError;
 use rtproof_run::NAME;
 
 fn main() -> ExitCode {
@@ -86,5 +87,9 @@ fn program(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 fn fail(error: &anyhow::Error) -> u8 {
     // Nowhere left to report a failure to print the error.
     let _ = rtproof::stderr_line(&format!("rtproof: {error:#}"));
-    if error.is::<exit::UsageError>() { exit::USAGE } else { exit::FAILED }
+    match error.downcast_ref() {
+        Some(JournalError::Lost(_)) => exit::NOT_PROVEN,
+        _ if error.is::<exit::UsageError>() => exit::USAGE,
+        _ => exit::FAILED,
+    }
 }

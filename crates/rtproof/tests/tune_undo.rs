@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::support::{
-    self, FAILED, REFUSED, binary, code, expect_code, files,
+    self, FAILED, NOT_PROVEN, REFUSED, binary, code, expect_code, files,
     odd::{APPLY, Machine, UNDO},
     only, run, stderr, stdout,
     tree::{differences, snapshot},
@@ -217,4 +217,36 @@ fn a_machine_that_cannot_be_tuned_is_refused() {
         assert_eq!(code(&output), FAILED, "{}", said(&output));
         assert!(stderr(&output).contains("capture"), "{}", stderr(&output));
     }
+}
+
+/// The folder of the journals goes after an apply: nothing says "nothing is applied".
+#[test]
+fn what_is_applied_without_its_journal_is_not_nothing() {
+    let machine = applied();
+    let folder = machine.folder.path();
+    let (there, gone) = (machine.root().join("var/lib/rtproof"), folder.join("gone"));
+    let during = snapshot(&machine.root(), &["var/lib/rtproof"]);
+    fs::rename(&there, &gone).expect("the folder goes");
+    for command in ["status", "undo", "undo --all", "undo --journal 1", "verify", "status --watch"]
+    {
+        let args: Vec<&str> = ["tune"].into_iter().chain(command.split(' ')).collect();
+        let output = run(folder, &[&args[..], &["--root", "root"]].concat());
+        expect_code(&output, NOT_PROVEN);
+        assert!(said(&output).contains("journal missing"), "{command}: {}", said(&output));
+        assert!(!said(&output).contains("nothing of rtproof"), "{command}: {}", said(&output));
+    }
+    for command in ["status", "undo"] {
+        let output = run(folder, &["tune", command, "--root", "root", "--json"]);
+        expect_code(&output, NOT_PROVEN);
+        let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        assert_eq!(answer["unusable"][0]["missing"], true, "{answer}");
+    }
+    // An apply without anything to do says so; one with a change does not take the number.
+    expect_code(&run(folder, APPLY), 0);
+    let during_again = snapshot(&machine.root(), &["var/lib/rtproof"]);
+    assert_eq!(differences(&during, &during_again), [""; 0]);
+    let _ = fs::remove_dir_all(&there);
+    fs::rename(&gone, &there).expect("the folder is back");
+    machine.undone("the journal is back");
+    assert!(!machine.root().join("run/rtproof").exists());
 }

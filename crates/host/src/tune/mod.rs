@@ -15,6 +15,7 @@ pub mod staging;
 #[cfg(test)]
 mod tests;
 mod text;
+mod witness;
 mod writes;
 
 pub use drift::{DriftClue, Suspect, suspects};

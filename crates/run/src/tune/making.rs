@@ -215,8 +215,8 @@ pub fn take_back(
     })
 }
 
-/// Removes what marks a closed journal as that of a program: power that fails, or a kill of run and
-/// guard, between the two steps of an undo leaves the mark.
+/// Removes what marks a closed journal as applied or as that of a program: power that fails, or a
+/// kill of run and guard, between two steps of an undo leaves the marks.
 ///
 /// # Errors
 /// The journals cannot be listed, or a mark cannot be removed.
@@ -224,6 +224,7 @@ pub fn sweep_marks(machine: &Machine<'_>) -> anyhow::Result<()> {
     let root = machine.root();
     for JournalSummary { number, .. } in Journal::list(machine)?.into_iter().filter(|it| it.closed)
     {
+        Journal::open_number(machine, number)?.unmark(machine)?;
         if staging::is_of_program(root, number) && !staging::is_guarded(root, number) {
             staging::clear(machine, number)
                 .with_context(|| format!("the mark of journal {number}"))?;
