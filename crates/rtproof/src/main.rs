@@ -8,7 +8,19 @@ use rtproof::{Cli, exit};
 use rtproof_host::tune::JournalError;
 use rtproof_run::NAME;
 
+/// Undoes what is being applied when a panic ends the program.
+struct AtPanic;
+
+impl Drop for AtPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            rtproof_run::prove::undo_first("a fault of rtproof");
+        }
+    }
+}
+
 fn main() -> ExitCode {
+    let _at_panic = AtPanic;
     if let Some(code) = load_worker(std::env::args_os()) {
         return code;
     }

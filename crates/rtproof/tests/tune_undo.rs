@@ -250,3 +250,43 @@ fn what_is_applied_without_its_journal_is_not_nothing() {
     machine.undone("the journal is back");
     assert!(!machine.root().join("run/rtproof").exists());
 }
+
+/// Applies, stands still for 9 s at a barrier halfway, and gets these signals.
+fn interrupted(signals: &[&str]) -> (Machine, Output, std::time::Duration) {
+    let machine = Machine::new();
+    let calls = "?fsync,?fdatasync";
+    // The tracer beside it, and of the main thread alone: the child is rtproof itself.
+    let mut apply = Command::new("strace");
+    apply.args(["-D", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+    apply.args(["-e", &format!("inject={calls}:delay_enter=9000000:when=30")]);
+    apply.arg(binary()).args(APPLY).current_dir(machine.folder.path());
+    apply.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let apply = apply.spawn().expect("strace runs");
+    wait_for("a change", 20, || !machine.differ().is_empty());
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let began = std::time::Instant::now();
+    for signal in signals {
+        support::kill(signal, apply.id());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    wait_for("the undo", 20, || machine.differ().is_empty());
+    let took = began.elapsed();
+    (machine, apply.wait_with_output().expect("it ends"), took)
+}
+
+/// What the main thread waits for does not keep the changes in force.
+#[test]
+fn changes_are_undone_in_time_whatever_is_waited_for() {
+    if !support::killed::can_trace() {
+        eprintln!("left out: strace is missing or may not trace");
+        return;
+    }
+    for (signals, at_most) in [(&["TERM"][..], 7), (&["INT", "INT"], 3), (&["HUP", "TERM"], 3)] {
+        let (machine, output, took) = interrupted(signals);
+        let what = format!("{signals:?} {took:?}: {}", said(&output));
+        assert_eq!(machine.differ(), [""; 0], "{what}");
+        assert!(took.as_secs() < at_most, "{what}");
+        assert!(matches!(code(&output), 129 | 130 | 143), "{what}");
+        machine.undone(&what);
+    }
+}

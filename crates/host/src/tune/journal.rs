@@ -7,6 +7,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -18,7 +19,7 @@ use super::script::{
     VERSION,
 };
 use super::writes::is_absent;
-use super::{FOLDER, Machine, witness};
+use super::{FOLDER, Machine, held, witness};
 use crate::change::Change;
 use crate::reading::READ_BYTES_MAX;
 use crate::trusted;
@@ -107,6 +108,7 @@ impl Journal {
             Ok((machine.root.entry(&path)?, script, file))
         };
         let (real, script, file) = begun().map_err(|error| io_error(&path, error))?;
+        held::add(number, machine.root, &lock.file);
         let (file, lock) = (Some(file), Some(lock));
         let journal = Self { name: path, real, script, file, lock, damaged: false };
         if let Err(error) = witness::mark(machine, &journal.script, number) {
@@ -563,7 +565,16 @@ const OWN_POLL: Duration = Duration::from_millis(2);
 /// Held until it is dropped, or its process ends in any way.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: Arc<File>,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A panic ends the process, which undoes first.
+        if !thread::panicking() {
+            held::remove(&self.file);
+        }
+    }
 }
 
 impl Lock {
@@ -609,6 +620,6 @@ impl Lock {
             .set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()));
-        Ok(Self { _file: file })
+        Ok(Self { file: Arc::new(file) })
     }
 }

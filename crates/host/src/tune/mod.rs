@@ -8,6 +8,7 @@ pub mod drift;
 pub mod engine;
 #[cfg(test)]
 mod faults;
+pub mod held;
 pub mod journal;
 pub mod kinds;
 pub mod script;

@@ -13,6 +13,7 @@ use anyhow::Context;
 
 use rtproof_host::{
     Root,
+    child::{self, Reach},
     door::Invalid,
     trusted,
     tune::{
@@ -400,6 +401,9 @@ fn of_root(path: &Path) -> Result<(), String> {
 /// What the rollback process prints once it waits.
 pub const ARMED: &str = "armed";
 
+/// Seconds that it has for that.
+const ARMED_MAX: i64 = 5;
+
 /// Whoever takes the changes back.
 #[derive(Debug)]
 pub enum RollbackTimer {
@@ -477,19 +481,28 @@ pub fn arm_for_program(
 
 /// Waits until a process says that it is armed.
 fn armed(mut child: Child) -> anyhow::Result<Child> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut said = String::new();
     if let Some(stdout) = child.stdout.take() {
-        // Ends when it is armed or when it has ended: it opens nothing before that takes time.
-        BufReader::new(stdout).read_line(&mut said)?;
+        // It opens nothing before that takes time; one that is stopped says nothing.
+        let mut fds = [PollFd::new(&stdout, PollFlags::IN)];
+        if poll(&mut fds, Some(&Timespec { tv_sec: ARMED_MAX, tv_nsec: 0 }))? > 0 {
+            BufReader::new(stdout).read_line(&mut said)?;
+        }
     }
-    anyhow::ensure!(said.trim() == ARMED, "did not start");
+    if said.trim() != ARMED {
+        let _ = child.kill();
+        child::end(&mut child, Reach::Child, None, Duration::ZERO);
+        anyhow::bail!("did not start within {ARMED_MAX} s");
+    }
     Ok(child)
 }
 
-/// Whether the rollback of a journal waits, or works now.
+/// Whether the rollback of a journal waits, or works now. A process that is stopped does neither.
 pub fn is_armed(root: &Root, journal: u32) -> bool {
     let unit = timer(journal);
-    staging::is_guarded(root, journal) || has_systemd(root) && is_active(&format!("{unit}.timer"))
+    staging::is_guarded(root, journal) && !staging::is_guard_stopped(root, journal)
+        || has_systemd(root) && is_active(&format!("{unit}.timer"))
 }
 
 fn has_systemd(root: &Root) -> bool {
