@@ -8,6 +8,7 @@
 pub mod boot;
 pub mod capture;
 pub mod change;
+pub mod child;
 pub mod cpu_list;
 pub mod door;
 pub mod facts;

@@ -340,6 +340,12 @@ pub fn is_running(root: &Root, pid: u32, start_ticks: u64) -> bool {
     is_same && !matches!(state(text), Some("Z" | "X"))
 }
 
+/// Whether a process is stopped by a signal: it does nothing until SIGCONT.
+pub fn is_stopped(root: &Root, pid: u32) -> bool {
+    let stat = root.read_text(&format!("/proc/{pid}/stat"));
+    stat.value().is_some_and(|text| state(text) == Some("T"))
+}
+
 /// Processes that `top` or one of its descendants started and that have not ended, `top` left out.
 /// One whose parent has ended belongs to the nearest subreaper above it (prctl(2)).
 pub fn descendants(root: &Root, top: u32) -> Vec<u32> {

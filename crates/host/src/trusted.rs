@@ -7,9 +7,7 @@ use std::{
     io,
     os::unix::fs::{FileExt, FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-    thread,
-    time::{Duration, Instant},
+    process::{Command, Stdio},
 };
 
 use rustix::{
@@ -240,31 +238,6 @@ pub fn command_at(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs a program to its end, within a time: what it wrote, to each of stdout and stderr.
-///
-/// # Errors
-/// It cannot be run, or takes longer; it is ended then.
-pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Output> {
-    // Memory, not pipes: no reader is needed while it runs.
-    let (stdout, stderr) = (memory()?, memory()?);
-    command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-    let mut child = command.spawn()?;
-    let end = Instant::now() + limit;
-    let status = loop {
-        match child.try_wait()? {
-            Some(status) => break status,
-            None if Instant::now() < end => thread::sleep(Duration::from_millis(20)),
-            None => {
-                child.kill()?;
-                child.wait()?;
-                let why = format!("no answer within {} s", limit.as_secs());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-            }
-        }
-    };
-    Ok(Output { status, stdout: written(&stdout, 0)?, stderr: written(&stderr, 0)? })
-}
-
 /// Runs a program to its good end: what it wrote to stdout.
 ///
 /// # Errors
@@ -399,7 +372,7 @@ mod tests {
 
 #[cfg(test)]
 mod program_tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{os::unix::fs::PermissionsExt, time::Duration};
 
     use super::*;
 
@@ -426,8 +399,9 @@ mod program_tests {
 
     #[test]
     fn what_takes_too_long_is_ended() {
-        let sh =
-            |script: &str, limit| output_within(command("sh").unwrap().args(["-c", script]), limit);
+        let sh = |script: &str, limit| {
+            crate::child::output_within(command("sh").unwrap().args(["-c", script]), limit)
+        };
         let output = sh("cat; echo out; echo err >&2; exit 3", Duration::from_secs(60)).unwrap();
         assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
         assert_eq!(output.status.code(), Some(3));

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use rtproof_host::trusted;
+use rtproof_host::{child, trusted};
 use rtproof_results::kernel::{FIND_SCHEMA, KernelPackage, Offers};
 
 /// In the order of the search: a machine that has two has its own first.
@@ -265,7 +265,7 @@ impl Queries {
         let start = |source| FindError::Start { command: command.clone(), source };
         let mut asked = trusted::command(words[0]).map_err(start)?;
         asked.args(&words[1..]);
-        let output = trusted::output_within(&mut asked, ANSWER_MAX).map_err(start)?;
+        let output = child::output_within(&mut asked, ANSWER_MAX).map_err(start)?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() || output.status.code().is_some_and(|is| Some(is) == empty) {
             return Ok(stdout);

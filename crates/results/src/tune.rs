@@ -326,6 +326,8 @@ pub struct Unusable {
     pub journal: u32,
     /// Why, with its file and what it may have changed.
     pub why: String,
+    /// Whether it is not there, though its mark in /run says that it is applied.
+    pub missing: bool,
 }
 
 /// Undo of one journal.

@@ -67,7 +67,8 @@ pub const CODES: &[(u8, &str, &str)] = &[
         "not proven",
         "cannot tell. `prove`: measured too little, or without the rights; `check`: could not read \
          what it needs. `measure`: cells are missing, or not all of their load worked; `experiment`: a \
-         knob is open. `tune verify`: something is unknown; `compare --fail-if-worse`, `run \
+         knob is open. `tune verify`: something is unknown; `tune status`, `tune undo`: applied, and \
+         its journal is missing; `compare --fail-if-worse`, `run \
          --budget`, `run --rules`: it cannot be decided",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),

@@ -5,9 +5,22 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::Parser;
 
 use rtproof::{Cli, exit};
+use rtproof_host::tune::JournalError;
 use rtproof_run::NAME;
 
+/// Undoes what is being applied when a panic ends the program.
+struct AtPanic;
+
+impl Drop for AtPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            rtproof_run::prove::undo_first("a fault of rtproof");
+        }
+    }
+}
+
 fn main() -> ExitCode {
+    let _at_panic = AtPanic;
     if let Some(code) = load_worker(std::env::args_os()) {
         return code;
     }
@@ -86,5 +99,9 @@ fn program(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 fn fail(error: &anyhow::Error) -> u8 {
     // Nowhere left to report a failure to print the error.
     let _ = rtproof::stderr_line(&format!("rtproof: {error:#}"));
-    if error.is::<exit::UsageError>() { exit::USAGE } else { exit::FAILED }
+    match error.downcast_ref() {
+        Some(JournalError::Lost(_)) => exit::NOT_PROVEN,
+        _ if error.is::<exit::UsageError>() => exit::USAGE,
+        _ => exit::FAILED,
+    }
 }

@@ -6,11 +6,12 @@ use std::{
     path::Path,
     process::{Command, Output, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::support::{
-    self, alone, code, expect_code, folder, kill, run, small::Small, start, stderr, stdout,
+    self, alone, code, expect_code, folder, kill, processes, run, small::Small, start, stderr,
+    stdout,
 };
 
 const NOT_STARTED: i32 = 125;
@@ -373,17 +374,6 @@ fn a_second_run_waits_for_the_first() {
     assert_eq!(values(&tree), before);
 }
 
-/// Processes whose command line has a word, as ids.
-fn processes(word: &str) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").unwrap();
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let has = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        *pid != std::process::id() && String::from_utf8_lossy(&line).contains(word)
-    };
-    pids.filter(has).collect()
-}
-
 /// Rounds that are killed: a third of 50, all of them with `FULL=1`, or as many as `RTPROOF_KILLS`
 /// says.
 fn rounds() -> Vec<u64> {
@@ -465,6 +455,80 @@ fn a_guard_that_dies_is_replaced() {
     support::wait_for("another guard", 30, || guard().is_some_and(|pid| pid != first));
     kill("TERM", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert_eq!(values(&tree), before);
+}
+
+/// A program on a tree, once it has begun; the tree, and its values before.
+fn begun(script: &str) -> (Small, Vec<(std::path::PathBuf, Vec<u8>)>, std::process::Child) {
+    let tree = tree();
+    let before = values(&tree);
+    let root = tree.path().to_str().unwrap().to_owned();
+    let script = format!("echo >ready; {script}");
+    let child = start(tree.path(), &on_tree(&root, &["sh", "-c", &script]));
+    support::wait_for("the program", 30, || tree.path().join("ready").exists());
+    fs::remove_file(tree.path().join("ready")).unwrap();
+    assert_ne!(values(&tree), before, "the machine is set");
+    (tree, before, child)
+}
+
+/// Its guard.
+fn guard(tree: &Small) -> Option<u32> {
+    let ours = processes(tree.path().to_str().unwrap());
+    processes("guard").into_iter().find(|pid| ours.contains(pid))
+}
+
+#[test]
+fn a_guard_that_is_stopped_is_replaced_and_never_waited_for() {
+    if !is_root() {
+        return;
+    }
+    let (tree, before, mut child) = begun("exec sleep 600");
+    let first = guard(&tree).unwrap();
+    kill("STOP", first);
+    support::wait_for("another guard", 30, || guard(&tree).is_some_and(|pid| pid != first));
+    kill("STOP", guard(&tree).unwrap());
+    let asked = Instant::now();
+    kill("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    assert_eq!((values(&tree), guard(&tree)), (before, None));
+}
+
+/// Its changes go back while it is stopped, and it goes on without them.
+#[test]
+fn a_program_that_stops_itself_keeps_no_changes_in_force() {
+    if !is_root() {
+        return;
+    }
+    let (tree, before, mut child) = begun("kill -STOP $$; exit 7");
+    support::wait_for("the undo", 30, || values(&tree) == before);
+    assert!(child.try_wait().unwrap().is_none(), "it is still there");
+    // rtproof passes it on.
+    kill("CONT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+    assert_eq!((values(&tree), guard(&tree)), (before, None));
+}
+
+/// Deaf to TERM, with a daemon: undone in time after the first signal, ended after the second.
+#[test]
+fn a_program_that_is_deaf_neither_keeps_changes_nor_outlives_a_second_signal() {
+    if !is_root() {
+        return;
+    }
+    let deaf = "trap '' TERM INT; (setsid sh -c 'sleep 601; :' &); while :; do sleep 0.1; done";
+    let (tree, before, mut child) = begun(deaf);
+    let asked = Instant::now();
+    kill("TERM", child.id());
+    support::wait_for("the undo", 30, || values(&tree) == before);
+    assert!(asked.elapsed() > Duration::from_secs(4), "it had its time: {:?}", asked.elapsed());
+    assert!(child.try_wait().unwrap().is_none(), "the program is not killed for it");
+    kill("TERM", child.id());
+    let asked = Instant::now();
+    child.wait().unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    // By the name that it has in /proc: words end with a zero byte.
+    let left = || processes("sleep\x00601").len() + processes(tree.path().to_str().unwrap()).len();
+    support::wait_for("the daemon's end", 10, || left() == 0);
     assert_eq!(values(&tree), before);
 }
 

@@ -121,6 +121,29 @@ fn the_tool_is_killed() {
     }
 }
 
+#[test]
+fn a_stopped_guardian_is_no_rollback() {
+    let tree = Small::new();
+    let before = tree.all();
+    let guarded = || -> bool {
+        let status = tree.tune(&["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&stdout(&status)).expect("JSON");
+        status["journals"][0]["guarded"].as_bool().expect("a boolean")
+    };
+    apply(&tree, "2s");
+    let root = tree.path().to_string_lossy().into_owned();
+    let ours = support::processes(&root);
+    let pid = support::processes("guard").into_iter().find(|pid| ours.contains(pid));
+    let pid = pid.expect("a guardian");
+    assert!(guarded());
+    kill("STOP", pid);
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(!guarded(), "its time is up, and nothing is taken back");
+    assert_ne!(tree.all(), before);
+    kill("CONT", pid);
+    wait_for("the guardian", 20, || tree.all() == before && marks(&tree) == 0);
+}
+
 /// Makes the folder of the journals vanish and come back: a file system that is not mounted.
 fn hide(tree: &Small, hidden: bool) {
     let (there, gone) = (tree.file("/var/lib/rtproof"), tree.file("/var/lib/elsewhere"));

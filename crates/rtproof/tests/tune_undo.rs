@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::support::{
-    self, FAILED, REFUSED, binary, code, expect_code, files,
+    self, FAILED, NOT_PROVEN, REFUSED, binary, code, expect_code, files,
     odd::{APPLY, Machine, UNDO},
     only, run, stderr, stdout,
     tree::{differences, snapshot},
@@ -216,5 +216,77 @@ fn a_machine_that_cannot_be_tuned_is_refused() {
         let output = run(machine.folder.path(), &["tune", verb, "--root", capture]);
         assert_eq!(code(&output), FAILED, "{}", said(&output));
         assert!(stderr(&output).contains("capture"), "{}", stderr(&output));
+    }
+}
+
+/// The folder of the journals goes after an apply: nothing says "nothing is applied".
+#[test]
+fn what_is_applied_without_its_journal_is_not_nothing() {
+    let machine = applied();
+    let folder = machine.folder.path();
+    let (there, gone) = (machine.root().join("var/lib/rtproof"), folder.join("gone"));
+    let during = snapshot(&machine.root(), &["var/lib/rtproof"]);
+    fs::rename(&there, &gone).expect("the folder goes");
+    for command in ["status", "undo", "undo --all", "undo --journal 1", "verify", "status --watch"]
+    {
+        let args: Vec<&str> = ["tune"].into_iter().chain(command.split(' ')).collect();
+        let output = run(folder, &[&args[..], &["--root", "root"]].concat());
+        expect_code(&output, NOT_PROVEN);
+        assert!(said(&output).contains("journal missing"), "{command}: {}", said(&output));
+        assert!(!said(&output).contains("nothing of rtproof"), "{command}: {}", said(&output));
+    }
+    for command in ["status", "undo"] {
+        let output = run(folder, &["tune", command, "--root", "root", "--json"]);
+        expect_code(&output, NOT_PROVEN);
+        let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        assert_eq!(answer["unusable"][0]["missing"], true, "{answer}");
+    }
+    // An apply without anything to do says so; one with a change does not take the number.
+    expect_code(&run(folder, APPLY), 0);
+    let during_again = snapshot(&machine.root(), &["var/lib/rtproof"]);
+    assert_eq!(differences(&during, &during_again), [""; 0]);
+    let _ = fs::remove_dir_all(&there);
+    fs::rename(&gone, &there).expect("the folder is back");
+    machine.undone("the journal is back");
+    assert!(!machine.root().join("run/rtproof").exists());
+}
+
+/// Applies, stands still for 9 s at a barrier halfway, and gets these signals.
+fn interrupted(signals: &[&str]) -> (Machine, Output, std::time::Duration) {
+    let machine = Machine::new();
+    let calls = "?fsync,?fdatasync";
+    // The tracer beside it, and of the main thread alone: the child is rtproof itself.
+    let mut apply = Command::new("strace");
+    apply.args(["-D", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+    apply.args(["-e", &format!("inject={calls}:delay_enter=9000000:when=30")]);
+    apply.arg(binary()).args(APPLY).current_dir(machine.folder.path());
+    apply.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let apply = apply.spawn().expect("strace runs");
+    wait_for("a change", 20, || !machine.differ().is_empty());
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let began = std::time::Instant::now();
+    for signal in signals {
+        support::kill(signal, apply.id());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    wait_for("the undo", 20, || machine.differ().is_empty());
+    let took = began.elapsed();
+    (machine, apply.wait_with_output().expect("it ends"), took)
+}
+
+/// What the main thread waits for does not keep the changes in force.
+#[test]
+fn changes_are_undone_in_time_whatever_is_waited_for() {
+    if !support::killed::can_trace() {
+        eprintln!("left out: strace is missing or may not trace");
+        return;
+    }
+    for (signals, at_most) in [(&["TERM"][..], 7), (&["INT", "INT"], 3), (&["HUP", "TERM"], 3)] {
+        let (machine, output, took) = interrupted(signals);
+        let what = format!("{signals:?} {took:?}: {}", said(&output));
+        assert_eq!(machine.differ(), [""; 0], "{what}");
+        assert!(took.as_secs() < at_most, "{what}");
+        assert!(matches!(code(&output), 129 | 130 | 143), "{what}");
+        machine.undone(&what);
     }
 }

@@ -17,11 +17,13 @@ use std::{
     },
     process::{Child, Stdio},
     sync::OnceLock,
+    time::Duration,
 };
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::find_mount;
+use crate::child::{self, Reach};
 use crate::{Reading, Root, trusted};
 
 /// Where old values are kept.
@@ -188,7 +190,10 @@ done < "$2" 2> /dev/null
 rm -f "$2"
 "#;
 
-/// The shell; dropping it waits for its end.
+/// Time for the shell to remove an instance that another still reads; one that is stopped goes on.
+const GUARD_MAX: Duration = Duration::from_secs(2);
+
+/// The shell; dropping it waits for its end, for a while.
 #[derive(Debug)]
 pub(super) struct Guard(Child);
 
@@ -214,7 +219,7 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        let _ = self.0.wait();
+        child::end(&mut self.0, Reach::Child, None, GUARD_MAX);
     }
 }
 

@@ -176,6 +176,11 @@ pub fn apply(
         }
         applied.failed.extend(items.last().map(|item| (item.change.clone(), why)));
     }
+    if let Err(source) = journal.confirm_on_disk(machine) {
+        let path = journal.path().to_owned();
+        let undone = roll_back(machine, journal, progress);
+        return Err(ApplyError::Journal { path, source, undone });
+    }
     Ok(applied)
 }
 
@@ -467,6 +472,10 @@ fn undo_all(
         if !journal.entries().iter().any(is_left) && journal.planned_only(machine).is_empty() {
             *unrecorded = journal.write(machine, &JournalLine::Closed).err();
         }
+    }
+    if journal.is_closed() {
+        // One that stays is no lie: its journal says that nothing is in force.
+        let _ = journal.unmark(machine);
     }
     all
 }

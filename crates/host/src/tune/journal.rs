@@ -7,6 +7,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -18,7 +19,7 @@ use super::script::{
     VERSION,
 };
 use super::writes::is_absent;
-use super::{FOLDER, Machine};
+use super::{FOLDER, Machine, held, witness};
 use crate::change::Change;
 use crate::reading::READ_BYTES_MAX;
 use crate::trusted;
@@ -64,13 +65,15 @@ pub struct JournalSummary {
     pub earlier_boot: bool,
     /// Why it cannot be used.
     pub problem: Option<String>,
+    /// Whether that is because only its mark in /run is left: what it says is in force.
+    pub is_missing: bool,
 }
 
 const MACHINE_ID: &str = "/etc/machine-id";
 
 impl Journal {
     /// A new journal of what is to be changed, and the lock that keeps a second rtproof out as long
-    /// as it is held. Its file appears with its first line whole.
+    /// as it is held. Its file appears with its first line whole, then its mark in /run.
     ///
     /// # Errors
     /// Another rtproof holds the lock, or the journal cannot be written. Nothing is changed then.
@@ -101,11 +104,19 @@ impl Journal {
             let line = JournalLine::Header(header);
             let text = script.text_of(&line)?;
             let file = machine.gate.new_file(&path, text.as_bytes())?;
-            script.take(&line, &text);
+            script.take(&line, &text, text.len());
             Ok((machine.root.entry(&path)?, script, file))
         };
         let (real, script, file) = begun().map_err(|error| io_error(&path, error))?;
-        Ok(Self { name: path, real, script, file: Some(file), lock: Some(lock), damaged: false })
+        held::add(number, machine.root, &lock.file);
+        let (file, lock) = (Some(file), Some(lock));
+        let journal = Self { name: path, real, script, file, lock, damaged: false };
+        if let Err(error) = witness::mark(machine, &journal.script, number) {
+            // A mark that is there nevertheless keeps its journal.
+            let _ = journal.unmark(machine).and_then(|()| machine.gate.remove(&journal.name));
+            return Err(io_error("/run/rtproof", error));
+        }
+        Ok(journal)
     }
 
     /// A journal of this machine to be undone or looked at: a file that the user names (a copy will
@@ -118,9 +129,7 @@ impl Journal {
             Some(path) => Self::open_at(machine, &path.display().to_string(), path.to_owned()),
             None => {
                 for number in numbers(machine)?.into_iter().rev() {
-                    let path = path_of(number);
-                    let real = machine.root.place(&path).map_err(|error| io_error(&path, error))?;
-                    match Self::open_at(machine, &path, real) {
+                    match Self::open_number(machine, number) {
                         Ok(journal) if journal.script.closed => {}
                         other => return other,
                     }
@@ -133,13 +142,37 @@ impl Journal {
     /// A journal of this machine by its number.
     ///
     /// # Errors
-    /// As [`Journal::open`].
+    /// As [`Journal::open`]; only its mark in /run is there, or the file is another journal's.
     pub fn open_number(machine: &Machine<'_>, number: u32) -> Result<Self, JournalError> {
         let path = path_of(number);
-        match machine.root.place(&path) {
+        let opened = match machine.root.place(&path) {
             Ok(real) => Self::open_at(machine, &path, real),
-            Err(error) if is_absent(&error) => Err(JournalError::Missing(path)),
+            Err(error) if is_absent(&error) => Err(JournalError::Missing(path.clone())),
             Err(error) => Err(io_error(&path, error)),
+        };
+        let Some(mark) = witness::of(machine, number) else { return opened };
+        match opened {
+            Err(JournalError::Missing(_)) => {}
+            Ok(journal) if !mark.is_of(&journal.script) => {}
+            opened => return opened,
+        }
+        Err(JournalError::Lost(mark.without_journal(machine, &path)))
+    }
+
+    /// Looks whether the file under its name holds what was written: a folder that was moved or
+    /// removed meanwhile takes the undo with it.
+    pub(super) fn confirm_on_disk(&self, machine: &Machine<'_>) -> io::Result<()> {
+        let found = (machine.root.place(&self.name).map_err(|error| io_error(&self.name, error)))
+            .and_then(|real| read(machine, &self.name, &real));
+        match found {
+            Ok(found) if found.script == self.script => Ok(()),
+            found => {
+                let why = found.err().map_or("holds other lines".into(), |error| error.to_string());
+                Err(io::Error::other(format!(
+                    "was moved, removed or replaced while the changes were made ({why}); leave \
+                     {FOLDER} alone and apply again"
+                )))
+            }
         }
     }
 
@@ -162,12 +195,7 @@ impl Journal {
             let path = path_of(number);
             let mut summary =
                 JournalSummary { number, path: path.clone(), ..JournalSummary::default() };
-            let opened = machine
-                .root
-                .place(&path)
-                .map_err(|error| io_error(&path, error))
-                .and_then(|real| Self::open_at(machine, &path, real));
-            match opened {
+            match Self::open_number(machine, number) {
                 Ok(journal) => {
                     summary.earlier_boot = journal.is_of_earlier_boot(machine);
                     let script = journal.script;
@@ -179,7 +207,10 @@ impl Journal {
                     summary.started_ns = script.header.started_ns;
                     summary.what = script.header.what;
                 }
-                Err(error) => summary.problem = Some(error.to_string()),
+                Err(error) => {
+                    summary.is_missing = matches!(error, JournalError::Lost(_));
+                    summary.problem = Some(error.to_string());
+                }
             }
             summary
         };
@@ -243,6 +274,7 @@ impl Journal {
     pub fn put_aside(self, machine: &Machine<'_>) -> Result<(), JournalError> {
         match self.name.strip_suffix(".journal").filter(|_| self.name.starts_with(FOLDER)) {
             Some(name) => {
+                self.unmark(machine).map_err(|error| io_error(&self.name, error))?;
                 let moved = machine.gate.rename(&self.name, &format!("{name}.damaged"));
                 moved.map_err(|error| io_error(&self.name, error))
             }
@@ -259,7 +291,16 @@ impl Journal {
         if !self.is_closed() || !self.name.starts_with(FOLDER) {
             return Ok(());
         }
-        machine.gate.remove(&self.name).map_err(|error| io_error(&self.name, error))
+        let removed = self.unmark(machine).and_then(|()| machine.gate.remove(&self.name));
+        removed.map_err(|error| io_error(&self.name, error))
+    }
+
+    /// Removes its mark in /run: nothing of it is in force.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn unmark(&self, machine: &Machine<'_>) -> io::Result<()> {
+        witness::remove(machine, &self.script)
     }
 
     /// Takes the lock and opens the file for appending, before anything is written to the machine.
@@ -319,7 +360,7 @@ impl Journal {
             let _ = file.set_len(self.script.length);
             return Err(error);
         }
-        self.script.take(line, &text);
+        self.script.take(line, &text, text.len());
         Ok(())
     }
 }
@@ -405,12 +446,12 @@ fn path_of(number: u32) -> String {
     format!("{FOLDER}/{number:04}.journal")
 }
 
-/// Numbers of the journals, ascending.
+/// Numbers of the journals, and of the marks of what is applied, ascending.
 fn numbers(machine: &Machine<'_>) -> Result<Vec<u32>, JournalError> {
     let names = machine.root.list_dir(FOLDER);
     let names = match names.value() {
-        Some(names) => names,
-        None if names.is_absent() => return Ok(Vec::new()),
+        Some(names) => names.as_slice(),
+        None if names.is_absent() => &[],
         None => {
             let why = io::Error::other(names.why_unknown().unwrap_or_default());
             return Err(io_error(FOLDER, why));
@@ -418,7 +459,9 @@ fn numbers(machine: &Machine<'_>) -> Result<Vec<u32>, JournalError> {
     };
     let number = |name: &String| name.strip_suffix(".journal")?.parse().ok();
     let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
+    numbers.extend(witness::numbers(machine));
     numbers.sort_unstable();
+    numbers.dedup();
     Ok(numbers)
 }
 
@@ -440,6 +483,9 @@ pub(super) fn make_folders(machine: &Machine<'_>) -> io::Result<()> {
 pub enum JournalError {
     #[error("{0}: no journal; `rtproof tune status` lists those that there are")]
     Missing(String),
+    /// Something is applied, and the file that says what was there before is not there.
+    #[error("{0}")]
+    Lost(String),
     /// Nothing that could be undone.
     #[error("{FOLDER}: no journal of changes that are in force; there is nothing to undo")]
     NoneOpen,
@@ -519,7 +565,16 @@ const OWN_POLL: Duration = Duration::from_millis(2);
 /// Held until it is dropped, or its process ends in any way.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: Arc<File>,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A panic ends the process, which undoes first.
+        if !thread::panicking() {
+            held::remove(&self.file);
+        }
+    }
 }
 
 impl Lock {
@@ -565,6 +620,6 @@ impl Lock {
             .set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()));
-        Ok(Self { _file: file })
+        Ok(Self { file: Arc::new(file) })
     }
 }

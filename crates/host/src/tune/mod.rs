@@ -8,6 +8,7 @@ pub mod drift;
 pub mod engine;
 #[cfg(test)]
 mod faults;
+pub mod held;
 pub mod journal;
 pub mod kinds;
 pub mod script;
@@ -15,6 +16,7 @@ pub mod staging;
 #[cfg(test)]
 mod tests;
 mod text;
+mod witness;
 mod writes;
 
 pub use drift::{DriftClue, Suspect, suspects};

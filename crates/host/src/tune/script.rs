@@ -189,6 +189,8 @@ pub struct JournalScript {
     pub entries: Vec<JournalEntry>,
     /// Whether nothing is left to be undone.
     pub closed: bool,
+    /// Checksum of the first line, which names the journal.
+    pub(super) digest: String,
     /// Checksum of the last line.
     last: String,
     /// Bytes of the whole lines.
@@ -197,7 +199,8 @@ pub struct JournalScript {
 
 impl JournalScript {
     pub(super) fn new(header: JournalHeader) -> Self {
-        Self { header, entries: Vec::new(), closed: false, last: String::new(), length: 0 }
+        let (digest, last) = (String::new(), String::new());
+        Self { header, entries: Vec::new(), closed: false, digest, last, length: 0 }
     }
 
     /// Reads a journal. A last line that is not whole was being written when the power went or the
@@ -243,9 +246,7 @@ impl JournalScript {
                 (Some(script), _) if script.follows(&parsed) => script,
                 _ => return Err(wrong(Wrong::Order)),
             };
-            script.apply(&parsed);
-            script.last = checksum.to_owned();
-            script.length += line.len() as u64;
+            script.take(&parsed, checksum, line.len());
             rest = after;
         }
         Ok(())
@@ -273,11 +274,14 @@ impl JournalScript {
         Ok(format!("{} {json}\n", checksum(&self.last, &json)))
     }
 
-    /// Takes in a line that was appended.
-    pub(super) fn take(&mut self, line: &JournalLine, text: &str) {
+    /// Takes in a line that was read or appended.
+    pub(super) fn take(&mut self, line: &JournalLine, checksum: &str, length: usize) {
         self.apply(line);
-        self.last = text[..DIGITS].to_owned();
-        self.length += text.len() as u64;
+        self.last = checksum[..DIGITS].to_owned();
+        if let JournalLine::Header(_) = line {
+            self.digest.clone_from(&self.last);
+        }
+        self.length += length as u64;
     }
 
     /// Whether a line can come next.

@@ -18,7 +18,7 @@ use super::journal::make_folders;
 use super::writes::{Gate, TreeFile, is_absent, read_tree, temporary_path};
 use super::{FOLDER, Machine, writes};
 use crate::change::{Change, STAGING};
-use crate::{Root, trusted};
+use crate::{Root, task, trusted};
 
 // Where the files of a kernel are prepared before a journal names them: a folder of rtproof's own,
 // one at a time. Nothing in it is in force; it goes with the process, or, after a kill, with the
@@ -220,6 +220,24 @@ pub fn guard(root: &Root, number: u32) -> Option<File> {
 pub fn is_guarded(root: &Root, number: u32) -> bool {
     let asked = lock_confirmation(root, number, FlockOperation::NonBlockingLockShared);
     asked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Whether the process that holds that lock is stopped: it takes nothing back until it goes on. The
+/// kernel lists who holds a lock; where it does not, nobody is known to be stopped.
+pub fn is_guard_stopped(root: &Root, number: u32) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let Some(of) = confirmation_of(root, number) else { return false };
+    let mark = root.place(&of.path(number)).and_then(fs::metadata);
+    let live = Root::live();
+    let locks = live.read_text("/proc/locks");
+    let (Ok(mark), Some(locks)) = (mark, locks.value()) else { return false };
+    // `1: FLOCK  ADVISORY  WRITE 812 fd:00:1311 0 EOF`; the device is the kernel's own, not stat's.
+    locks.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let &[_, "FLOCK", _, _, pid, file, ..] = words.as_slice() else { return false };
+        let is_it = file.rsplit(':').next() == Some(&mark.ino().to_string());
+        is_it && pid.parse().is_ok_and(|pid| task::is_stopped(&live, pid))
+    })
 }
 
 fn lock_confirmation(root: &Root, number: u32, how: FlockOperation) -> io::Result<Option<File>> {

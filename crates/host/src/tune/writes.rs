@@ -63,6 +63,7 @@ impl<'a> Gate<'a> {
     /// Before each single write: in tests the place to die.
     #[inline]
     pub(crate) fn step(&self) -> io::Result<()> {
+        super::held::may_go_on();
         #[cfg(test)]
         self.faults.step()?;
         Ok(())

@@ -178,7 +178,9 @@ fn journal_head(to: &mut Terminal, journal: &JournalStanding) -> io::Result<()> 
     if journal.of_program {
         let text = match (journal.is_of_this_boot, journal.guarded) {
             (true, true) => "undone when the program ends",
-            (true, false) => "the process that undoes this is gone (killed): rtproof tune undo",
+            (true, false) => {
+                "the process that undoes this is gone (killed) or stopped: rtproof tune undo"
+            }
             (false, _) => "the program went with the reboot: rtproof tune undo closes the journal",
         };
         writeln!(to, "  {WARN}{text}{WARN:#}")?;
@@ -191,8 +193,8 @@ fn journal_head(to: &mut Terminal, journal: &JournalStanding) -> io::Result<()> 
             }
             (true, true) => "not confirmed yet: rtproof tune confirm, or it is taken back",
             (true, false) => {
-                "not confirmed, and nobody is left to take it back (killed, or its timer is gone): \
-                 rtproof tune confirm or undo"
+                "not confirmed, and nobody is left to take it back (killed or stopped, or its \
+                 timer is gone): rtproof tune confirm or undo"
             }
             (false, _) => {
                 "not confirmed, and who waited went with the reboot: rtproof tune confirm or undo"

@@ -153,7 +153,10 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
     let before = of(TakenBackOutcome::WasBefore) + of(TakenBackOutcome::Gone);
     let unusable = undone.unusable.len();
     let rest = parts(&[(before, "back already"), (left, "left alone"), (failed, "FAILED")]);
+    let missing = undone.unusable.iter().filter(|it| it.missing).count();
+    let unusable = unusable - missing;
     let mut result = match undone.journals.is_empty() {
+        true if missing > 0 => "nothing was undone".to_owned(),
         true => "nothing to undo".to_owned(),
         false => format!("{} undone", count(restored, "change")),
     };
@@ -163,10 +166,13 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
     if unusable > 0 {
         result += &format!("; {} cannot be used", count(unusable, "journal"));
     }
+    if missing > 0 {
+        result += &format!("; applied, {} missing", count(missing, "journal"));
+    }
     if !undone.still_open.is_empty() {
         result += &format!("; {} still open", count(undone.still_open.len(), "journal"));
     }
-    let tone = match (failed, left + unusable) {
+    let tone = match (failed, left + unusable + missing) {
         (0, 0) => Tone::Good,
         (0, _) => Tone::Doubtful,
         _ => Tone::Bad,
@@ -218,14 +224,21 @@ pub(crate) fn status(status: &TuneStatus, root: Option<&Path>) -> Answer {
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
     let (good, mut why, unknown) = count_standing(changes());
     let changed = why.len();
-    let result = if status.journals.is_empty() {
-        "nothing of rtproof is applied".to_owned()
+    let missing = status.unusable.iter().filter(|it| it.missing).count();
+    let mut result = if status.journals.is_empty() {
+        match status.unusable.is_empty() {
+            true => "nothing of rtproof is applied".to_owned(),
+            false => "what is applied is unknown".to_owned(),
+        }
     } else {
         let journals = count(status.journals.len(), "open journal");
         let rest = parts(&[(changed, "changed since"), (unknown, "cannot be read")]);
         let rest = if rest.is_empty() { rest } else { format!("; {rest}") };
         format!("{good} of {} as applied, {journals}{rest}", count(changes().count(), "change"))
     };
+    if missing > 0 {
+        result += &format!("; applied, {} missing", count(missing, "journal"));
+    }
     why.extend(status.unusable.iter().map(|it| format!("journal {}: {}", it.journal, it.why)));
     let tone = match (changed, unknown + status.unusable.len()) {
         (0, 0) => Tone::Good,

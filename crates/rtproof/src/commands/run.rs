@@ -49,7 +49,8 @@ left as it is.
 
 stdout and stdin belong to the program. What it got goes to stderr, and as JSON to --json FILE.
 
-Signals INT, TERM, HUP, QUIT, USR1, USR2, CONT and TSTP are passed on.
+Signals INT, TERM, HUP, QUIT, USR1, USR2, CONT and TSTP are passed on. 5 s after INT or TERM the
+machine is as it was though the program still runs; the same one again undoes at once and kills it.
 
 With --budget its wake-ups are recorded, judged as prove judges, and sealed (*.rtproof, *.html).
 
@@ -497,6 +498,12 @@ impl LaunchObserver for Lines {
     }
 
     fn guard_replaced(&mut self) {
-        self.line("the process that undoes everything had died: another one was started");
+        self.line(
+            "the process that undoes everything had died or was stopped: replaced by another",
+        );
+    }
+
+    fn undone_early(&mut self, why: &str) {
+        self.line(&format!("{why}: what was changed of the machine is undone"));
     }
 }

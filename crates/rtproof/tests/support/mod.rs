@@ -132,6 +132,17 @@ pub(crate) fn kill(signal: &str, pid: u32) {
     assert!(status.is_ok_and(|status| status.success()), "kill -s {signal} {pid}");
 }
 
+/// Processes whose command line has a word, as ids.
+pub(crate) fn processes(word: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").expect("/proc");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let has = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        *pid != std::process::id() && String::from_utf8_lossy(&line).contains(word)
+    };
+    pids.filter(has).collect()
+}
+
 /// The JSON report of a record, and the exit code of `report`.
 #[track_caller]
 pub(crate) fn report(record: &Path) -> (serde_json::Value, i32) {

@@ -423,6 +423,13 @@ impl<'a> Journaled<'a> {
     }
 }
 
+impl Drop for Journaled<'_> {
+    fn drop(&mut self) {
+        // An error or a panic on the way: nothing that was only tried stays.
+        let _ = self.off();
+    }
+}
+
 impl Switch for Journaled<'_> {
     fn on(&mut self, items: &[Item]) -> anyhow::Result<()> {
         let journal = self.apply(items, format!("{} (trying)", self.what))?;

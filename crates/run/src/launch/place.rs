@@ -13,6 +13,7 @@ use anyhow::Context as _;
 
 use rtproof_host::{
     CpuList, Facts, Root,
+    child::{self, Reach},
     door::usage,
     facts::isolation::Hierarchy,
     knobs::cpu::{GROUP_CONTROLLERS, GROUP_CPUS, GROUP_PARTITION},
@@ -25,7 +26,7 @@ use rtproof_judge::{
 };
 use rtproof_results::{
     launch::Cannot,
-    tune::{JournalUndone, Previewed},
+    tune::{JournalUndone, Previewed, TakenBackOutcome},
 };
 
 use super::{Confinement, LaunchPolicy, Options};
@@ -190,7 +191,12 @@ pub(super) struct AppliedChanges {
     program: String,
     /// How many were made.
     pub(super) count: usize,
+    /// What became of them.
+    undone: Option<anyhow::Result<JournalUndone>>,
 }
+
+/// Time for a guard to see that nothing is left.
+const GUARD_MAX: Duration = Duration::from_secs(1);
 
 /// The process that undoes them when this one is killed. Its stdin ends with this process.
 #[derive(Debug)]
@@ -249,7 +255,8 @@ pub(super) fn make_changes(
     let cannot = cannot.map(|(change, why)| Cannot { what: change.title(), why: why.clone() });
     let cannot = cannot.collect();
     let count = applied.done;
-    Ok((AppliedChanges { number, guard, program: String::new(), count }, cannot))
+    let program = String::new();
+    Ok((AppliedChanges { number, guard, program, count, undone: None }, cannot))
 }
 
 fn drop_journal(machine: &Machine<'_>, journal: &mut Journal, number: u32) {
@@ -279,34 +286,62 @@ impl AppliedChanges {
         self.guard.process.id()
     }
 
-    /// Restarts the guard if it has died; returns whether it had.
+    /// Restarts the guard if it has died or is stopped; returns whether it had.
     pub(super) fn restart_guard(&mut self, guarding: Guarding<'_>) -> anyhow::Result<bool> {
-        if self.guard.process.try_wait()?.is_none() {
+        let process = &mut self.guard.process;
+        let is_there = process.try_wait()?.is_none();
+        if self.undone.is_some() || is_there && !task::is_stopped(&Root::live(), process.id()) {
             return Ok(false);
         }
+        // One that goes on later has its lock no more.
+        let _ = process.kill();
+        child::end(process, Reach::Child, None, Duration::ZERO);
         self.guard = Guard::start(self.number, guarding)?;
         self.send_program();
         Ok(true)
     }
 
-    /// Undoes the changes that the journal lists.
-    ///
-    /// # Errors
-    /// The journal cannot be read or locked: the guard outlives this process and goes on trying.
-    pub(super) fn undo(mut self, machine: &Machine<'_>) -> anyhow::Result<JournalUndone> {
+    /// Undoes the changes that the journal lists; what could not be undone before, once more.
+    /// Whether there was anything to do.
+    pub(super) fn undo_now(&mut self, machine: &Machine<'_>) -> bool {
         let number = self.number;
+        let is_closed = || Journal::open_number(machine, number).is_ok_and(|of| of.is_closed());
+        if self.undone.is_some() && is_closed() {
+            return false;
+        }
         let undone = within(|| {
             let mut journal = Journal::open_number(machine, number)?;
             making::refuse_older(machine, &journal)?;
             making::take_back(machine, &mut journal, &mut SilentProgress)
         });
+        self.undone = Some(match (self.undone.take(), undone) {
+            (Some(Ok(mut before)), Ok(undone)) => {
+                before.changes.retain(|it| it.outcome != TakenBackOutcome::Failed);
+                before.changes.extend(undone.changes);
+                Ok(before)
+            }
+            (_, undone) => undone,
+        });
+        true
+    }
+
+    /// The same, where it was not done before.
+    pub(super) fn undo_once(&mut self, machine: &Machine<'_>) -> bool {
+        self.undone.is_none() && self.undo_now(machine)
+    }
+
+    /// The same at the end, and what became of it.
+    ///
+    /// # Errors
+    /// The journal cannot be read or locked: the guard outlives this process and goes on trying.
+    pub(super) fn undo(mut self, machine: &Machine<'_>) -> anyhow::Result<JournalUndone> {
+        self.undo_now(machine);
         // The guard looks at the journal, and ends where nothing is left.
         drop(self.guard.stdin.take());
-        let is_closed = Journal::open_number(machine, number).is_ok_and(|of| of.is_closed());
-        if is_closed {
-            let _ = self.guard.process.wait();
+        if Journal::open_number(machine, self.number).is_ok_and(|of| of.is_closed()) {
+            child::end(&mut self.guard.process, Reach::Child, None, GUARD_MAX);
         }
-        undone
+        self.undone.take().context("nothing was undone")?
     }
 }
 

@@ -15,7 +15,9 @@ use super::plan::{LaunchTarget, PlannedLaunch};
 use super::run_record::{PreparedRecord, Proved, RunRecord};
 use super::service::LaunchedService;
 use super::setup::ProgramSetup;
-use super::threads::{MainProcess, ProgramSignal, RunningProgram, StartingProcess, Threads};
+use super::threads::{
+    EndRequest, MainProcess, ProgramSignal, RunningProgram, StartingProcess, Threads,
+};
 use super::{LaunchError, Options, Recording, place, threads};
 use crate::rules::{self, Monitored, Watching};
 
@@ -37,8 +39,11 @@ pub trait LaunchObserver {
     /// Its first process has ended; so many others run on and are waited for.
     fn processes_left(&mut self, processes: usize);
 
-    /// The guard process had died and was restarted.
+    /// The guard process had died or was stopped, and was replaced.
     fn guard_replaced(&mut self);
+
+    /// The changes were undone although the program runs, and why.
+    fn undone_early(&mut self, why: &str);
 }
 
 /// Undoes what runs left that were killed together with their guards, where this process may.
@@ -87,9 +92,10 @@ pub fn start(
         changes = Some(made.0);
         not_set.extend(made.1);
     }
-    let run = Run { root, options, planned: &planned, guarding, signals: &signals };
+    let (machine, signals) = (machine.as_ref(), &signals);
+    let run = Run { root, machine, options, planned: &planned, guarding, signals };
     let ran = run.program(&mut changes, not_set, observer);
-    let undone = match (&machine, changes) {
+    let undone = match (machine, changes) {
         (Some(machine), Some(changes)) => Some((changes.count, changes.undo(machine))),
         _ => None,
     };
@@ -169,6 +175,8 @@ type To<'a> = (&'a mut Result<Recording, String>, &'a mut Option<PreparedRecord>
 /// A program while it is started and runs.
 struct Run<'a> {
     root: &'a Root,
+    /// Where there are changes.
+    machine: Option<&'a Machine<'a>>,
     options: &'a Options,
     planned: &'a PlannedLaunch,
     guarding: Guarding<'a>,
@@ -215,9 +223,14 @@ impl Run<'_> {
             recording,
             rules,
             stops: false,
+            end: EndRequest::default(),
         };
         let ended =
             running.wait(|ours, happened| self.supervise(changes, ours, happened, observer));
+        // First of all: events, symbols and the record take their time.
+        if let (Some(changes), Some(machine)) = (changes.as_mut(), self.machine) {
+            changes.undo_now(machine);
+        }
         let mut ended = ended.map_err(failed)?;
         notes.extend(ended.note.take());
         drop(held);
@@ -342,7 +355,12 @@ impl Run<'_> {
                     observer.guard_replaced();
                 }
             }
-            (ProgramSignal::Second, None) => {}
+            (ProgramSignal::Overdue(why), Some(changes)) => {
+                if self.machine.is_some_and(|machine| changes.undo_once(machine)) {
+                    observer.undone_early(why);
+                }
+            }
+            (ProgramSignal::Second | ProgramSignal::Overdue(_), None) => {}
         }
     }
 

@@ -20,7 +20,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{
-    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
 };
 
 use rtproof_host::{
@@ -363,12 +363,20 @@ const FIND: Duration = Duration::from_millis(20);
 /// Time between two looks at all counts and all processes.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Time from a signal that ends a program, or from its own stop, until the changes are undone.
+const UNDO_WITHIN: Duration = Duration::from_secs(5);
+
+/// Time for the kernel to end all processes of a program after SIGKILL.
+const KILL_MAX: Duration = Duration::from_secs(5);
+
 /// What happened while a program ran.
 pub(super) enum ProgramSignal {
     /// Time to look after the guard.
     Second,
     /// Its first process has ended and others run on.
     Left(usize),
+    /// What was changed goes back now, and why.
+    Overdue(&'static str),
 }
 
 /// What is waited for.
@@ -392,6 +400,44 @@ pub(super) struct RunningProgram<'a> {
     /// Whether SIGTSTP was passed on: we stop when the program does, which may handle it, and which
     /// the kernel does not stop in an orphaned process group (a service).
     pub(super) stops: bool,
+    pub(super) end: EndRequest,
+}
+
+/// How far the end of a program was requested. HUP is no request: many read their configuration.
+#[derive(Debug, Default)]
+pub(super) struct EndRequest {
+    asked: Option<Instant>,
+    /// Signals that requested it.
+    by: BTreeSet<i32>,
+    /// One of them came again: all of it is killed.
+    killed: Option<Instant>,
+    /// Since when it is stopped.
+    stopped: Option<Instant>,
+}
+
+impl EndRequest {
+    fn signal(&mut self, taken: TakenSignal) {
+        // A key of the terminal is the program's own matter.
+        if taken.is_kernels || taken.signal == SIGHUP || !ENDING.contains(&taken.signal) {
+            return;
+        }
+        let now = Instant::now();
+        self.asked.get_or_insert(now);
+        if !self.by.insert(taken.signal) {
+            self.killed.get_or_insert(now);
+        }
+    }
+
+    /// Why the changes go back now although the program runs.
+    fn overdue(&self) -> Option<&'static str> {
+        let is_over = |since: Option<Instant>| since.is_some_and(|at| at.elapsed() >= UNDO_WITHIN);
+        match () {
+            () if self.killed.is_some() => Some("the signal came again, and the program is killed"),
+            () if is_over(self.asked) => Some("the program has not ended within 5 s"),
+            () if is_over(self.stopped) => Some("the program has been stopped for 5 s"),
+            () => None,
+        }
+    }
 }
 
 pub(super) struct EndedProgram {
@@ -428,7 +474,29 @@ impl RunningProgram<'_> {
                 rules.poll(taken.is_some_and(|taken| taken.signal == SIGURG));
             }
             if let Some(taken) = taken {
+                self.end.signal(taken);
                 self.pass(taken, ended.is_none(), &others);
+            }
+            if let Some(why) = self.end.overdue() {
+                happened(&mut self.ours, ProgramSignal::Overdue(why));
+            }
+            if let Some(since) = self.end.killed {
+                let main = ended.is_none().then(|| self.main.id());
+                // Again and again: they may start others meanwhile.
+                others = self.child_processes(&root);
+                others.iter().copied().chain(main).for_each(|pid| send(pid, SIGKILL));
+                if since.elapsed() > KILL_MAX {
+                    let left: Vec<String> =
+                        others.iter().copied().chain(main).map(|pid| pid.to_string()).collect();
+                    let note = format!(
+                        "Processes {} do not end after SIGKILL: they wait for a device.",
+                        left.join(", ")
+                    );
+                    let (ending, faults) = ended.unwrap_or((ProgramEnding::Killed(9), None));
+                    let Self { threads, recording, rules, .. } = self;
+                    let note = Some(note);
+                    return Ok(EndedProgram { ending, note, faults, threads, recording, rules });
+                }
             }
             if self.stops && ended.is_none() && self.main.has_stopped()? {
                 self.stops = false;
@@ -458,6 +526,10 @@ impl RunningProgram<'_> {
                 if looked.is_none_or(|at| at.elapsed() >= POLL_INTERVAL) {
                     looked = Some(Instant::now());
                     self.threads.refresh(&root);
+                    self.end.stopped = match task::is_stopped(&root, self.main.id()) {
+                        true => self.end.stopped.or_else(|| Some(Instant::now())),
+                        false => None,
+                    };
                     if let Some(recording) = &mut self.recording {
                         recording.second(&self.threads);
                     }

@@ -10,12 +10,15 @@ pub use collect::load_settings;
 pub use engine::{measure, run};
 
 use std::{
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, Read as _, Write as _},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -24,12 +27,19 @@ use rustix::thread::ClockId;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
     flag,
+    low_level::pipe,
 };
 
-use rtproof_host::{CpuList, Facts, Root, door::usage, facts::tasks::Policy};
+use rtproof_host::{
+    CpuList, Facts, Root,
+    door::usage,
+    facts::tasks::Policy,
+    text,
+    tune::{self, Journal, Machine, held},
+};
 use rtproof_judge::verdict;
 use rtproof_measure::{
-    Slot, StartedThread,
+    LiveTasks, Slot, StartedThread,
     clock::Clock,
     cycle::SLOT_NS,
     loads::LoadSet,
@@ -521,6 +531,12 @@ fn phases(request: &Request, duration_ns: u64) -> anyhow::Result<Vec<Phase>> {
 
 // Ctrl-C, TERM and HUP end a run in order: the record is closed and everything put back.
 
+/// Time from a signal until the changes of this process are undone, whatever its main thread does.
+const UNDO_WITHIN: Duration = Duration::from_secs(5);
+
+/// Stack of the thread that sees to it.
+const STACK_BYTES: usize = 512 << 10;
+
 /// Signals that end a run.
 const SIGNALS: [(i32, &str); 3] = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP")];
 
@@ -535,36 +551,56 @@ fn ignored(root: &Root) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Signals {
     received: Arc<AtomicUsize>,
-    /// Of each signal: whether the next one ends the program where it is.
-    ends: Vec<Arc<AtomicBool>>,
+    /// Whether the next one ends the program where it is.
+    ends: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Catches them from now on. The first one ends the run in order, a second one of the same kind
-    /// ends the program where it is. What the parent had ignored (nohup) stays ignored.
+    /// Catches them from now on. The first one ends the run in order, a second one ends the program
+    /// where it is, once its changes are undone. What the parent had ignored (nohup) stays ignored.
     pub fn catch(root: &Root) -> io::Result<Self> {
         let received = Arc::new(AtomicUsize::new(0));
         let ignored = ignored(root);
-        let mut ends = Vec::new();
+        let (ours, theirs) = UnixStream::pair()?;
         for (i, (signal, _)) in SIGNALS.iter().enumerate() {
             if ignored & (1 << (signal - 1)) != 0 {
                 continue;
             }
-            let second = Arc::new(AtomicBool::new(false));
-            flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&second))?;
-            flag::register(*signal, Arc::clone(&second))?;
-            ends.push(second);
             flag::register_usize(*signal, Arc::clone(&received), i + 1)?;
+            pipe::register(*signal, theirs.try_clone()?)?;
         }
         // A file that may not grow is a full disk, not a death.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-        Ok(Self { received, ends })
+        let signals = Self { received, ends: Arc::default() };
+        let accompanying = signals.clone();
+        let thread = thread::Builder::new().name("rtproof-signals".into()).stack_size(STACK_BYTES);
+        thread.spawn(move || accompanying.accompany(&ours))?;
+        Ok(signals)
+    }
+
+    /// Ends the program at the second signal, or when its changes are not undone in time: the main
+    /// thread may wait for a file, a child or a lock.
+    fn accompany(&self, mut bytes: &UnixStream) {
+        let mut next = |within| {
+            let _ = bytes.set_read_timeout(within);
+            bytes.read_exact(&mut [0]).is_ok()
+        };
+        if !next(None) {
+            return;
+        }
+        let is_second = self.ends.load(Ordering::Relaxed) || next(Some(UNDO_WITHIN));
+        if is_second || held::is_any() || next(None) {
+            let at = self.received.load(Ordering::Relaxed).saturating_sub(1);
+            let (signal, name) = SIGNALS.get(at).copied().unwrap_or((SIGTERM, "SIGTERM"));
+            undo_first(name);
+            signal_hook::low_level::exit(128 + signal);
+        }
     }
 
     /// From now on any signal ends the program where it is: everything is put back, and what
     /// follows may take long.
     pub fn end_at_once(&self) {
-        self.ends.iter().for_each(|ends| ends.store(true, Ordering::Relaxed));
+        self.ends.store(true, Ordering::Relaxed);
     }
 
     /// Ends the run as a signal does: the user quits it.
@@ -577,6 +613,31 @@ impl Signals {
         let at = self.received.load(Ordering::Relaxed).checked_sub(1)?;
         Some(SIGNALS.get(at).map_or("quit", |(_, name)| name))
     }
+}
+
+/// Undoes what this process is applying before it ends, and says so on stderr.
+pub fn undo_first(why: &str) {
+    if !held::is_any() {
+        return;
+    }
+    let undo = |(number, root): (u32, Root)| -> Result<(), String> {
+        let machine = Machine::to_undo(&root, &LiveTasks).map_err(|error| error.to_string())?;
+        let journal = Journal::open_number(&machine, number);
+        let mut journal = journal.map_err(|error| error.to_string())?;
+        tune::undo(&machine, &mut journal, &mut |_| {}).map_err(|error| error.to_string())?;
+        match journal.is_closed() {
+            true => Ok(()),
+            false => Err(format!("{}: not all of it could be undone", journal.path())),
+        }
+    };
+    let left: Vec<String> = held::take().into_iter().filter_map(|it| undo(it).err()).collect();
+    let mut lines = left.join("\n");
+    lines += match left.is_empty() {
+        true => "everything was taken back",
+        false => "\nrtproof tune status shows what is left",
+    };
+    // The terminal may be gone.
+    let _ = writeln!(io::stderr(), "rtproof: {why}: {}", text::harmless_text(&lines));
 }
 
 // The machine and the clocks now.

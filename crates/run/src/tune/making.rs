@@ -13,6 +13,7 @@ use anyhow::Context;
 
 use rtproof_host::{
     Root,
+    child::{self, Reach},
     door::Invalid,
     trusted,
     tune::{
@@ -215,8 +216,8 @@ pub fn take_back(
     })
 }
 
-/// Removes what marks a closed journal as that of a program: power that fails, or a kill of run and
-/// guard, between the two steps of an undo leaves the mark.
+/// Removes what marks a closed journal as applied or as that of a program: power that fails, or a
+/// kill of run and guard, between two steps of an undo leaves the marks.
 ///
 /// # Errors
 /// The journals cannot be listed, or a mark cannot be removed.
@@ -224,6 +225,7 @@ pub fn sweep_marks(machine: &Machine<'_>) -> anyhow::Result<()> {
     let root = machine.root();
     for JournalSummary { number, .. } in Journal::list(machine)?.into_iter().filter(|it| it.closed)
     {
+        Journal::open_number(machine, number)?.unmark(machine)?;
         if staging::is_of_program(root, number) && !staging::is_guarded(root, number) {
             staging::clear(machine, number)
                 .with_context(|| format!("the mark of journal {number}"))?;
@@ -399,6 +401,9 @@ fn of_root(path: &Path) -> Result<(), String> {
 /// What the rollback process prints once it waits.
 pub const ARMED: &str = "armed";
 
+/// Seconds that it has for that.
+const ARMED_MAX: i64 = 5;
+
 /// Whoever takes the changes back.
 #[derive(Debug)]
 pub enum RollbackTimer {
@@ -476,19 +481,28 @@ pub fn arm_for_program(
 
 /// Waits until a process says that it is armed.
 fn armed(mut child: Child) -> anyhow::Result<Child> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut said = String::new();
     if let Some(stdout) = child.stdout.take() {
-        // Ends when it is armed or when it has ended: it opens nothing before that takes time.
-        BufReader::new(stdout).read_line(&mut said)?;
+        // It opens nothing before that takes time; one that is stopped says nothing.
+        let mut fds = [PollFd::new(&stdout, PollFlags::IN)];
+        if poll(&mut fds, Some(&Timespec { tv_sec: ARMED_MAX, tv_nsec: 0 }))? > 0 {
+            BufReader::new(stdout).read_line(&mut said)?;
+        }
     }
-    anyhow::ensure!(said.trim() == ARMED, "did not start");
+    if said.trim() != ARMED {
+        let _ = child.kill();
+        child::end(&mut child, Reach::Child, None, Duration::ZERO);
+        anyhow::bail!("did not start within {ARMED_MAX} s");
+    }
     Ok(child)
 }
 
-/// Whether the rollback of a journal waits, or works now.
+/// Whether the rollback of a journal waits, or works now. A process that is stopped does neither.
 pub fn is_armed(root: &Root, journal: u32) -> bool {
     let unit = timer(journal);
-    staging::is_guarded(root, journal) || has_systemd(root) && is_active(&format!("{unit}.timer"))
+    staging::is_guarded(root, journal) && !staging::is_guard_stopped(root, journal)
+        || has_systemd(root) && is_active(&format!("{unit}.timer"))
 }
 
 fn has_systemd(root: &Root) -> bool {

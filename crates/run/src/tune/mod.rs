@@ -52,7 +52,8 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<TuneStatus> {
     let (mut journals, mut unusable) = (Vec::new(), Vec::new());
     for summary in Journal::list(machine)? {
         if let Some(why) = summary.problem {
-            unusable.push(Unusable { journal: summary.number, why });
+            let (journal, missing) = (summary.number, summary.is_missing);
+            unusable.push(Unusable { journal, why, missing });
             continue;
         }
         if summary.closed {
@@ -94,9 +95,13 @@ fn superseded(journals: &mut [JournalStanding]) {
 /// The changes of the open journals.
 ///
 /// # Errors
-/// Journals that cannot be read.
+/// Journals that cannot be read, or are missing though they are applied.
 pub fn of_open(machine: &Machine<'_>) -> anyhow::Result<Vec<StandingChange>> {
-    Ok(status(machine)?.journals.into_iter().flat_map(|journal| journal.changes).collect())
+    let status = status(machine)?;
+    if let Some(missing) = status.unusable.into_iter().find(|it| it.missing) {
+        return Err(tune::JournalError::Lost(missing.why).into());
+    }
+    Ok(status.journals.into_iter().flat_map(|journal| journal.changes).collect())
 }
 
 /// Whether it chooses what boots next, once.

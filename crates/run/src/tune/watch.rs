@@ -91,6 +91,9 @@ impl Watcher {
         let mut now = BTreeMap::new();
         let mut drifts = Vec::new();
         for summary in Journal::list(machine)? {
+            if let (true, Some(why)) = (summary.is_missing, &summary.problem) {
+                return Err(tune::JournalError::Lost(why.clone()).into());
+            }
             if summary.closed || summary.problem.is_some() {
                 continue;
             }

@@ -15,8 +15,8 @@ use super::kind::{
 };
 use super::unit::ToolAnswer;
 use crate::change::{AddedPackage, Change, PackageManager};
-use crate::tune::PackageState;
-use crate::{change, trusted};
+use crate::tune::{PackageState, held};
+use crate::{change, child, trusted};
 
 /// One package with all that it adds.
 pub(super) struct Package<'a> {
@@ -590,7 +590,7 @@ pub(crate) struct PackageTools;
 
 impl Packages for PackageTools {
     fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer> {
-        let output = trusted::output_within(&mut command(program, arguments)?, QUESTION_MAX)?;
+        let output = child::output_within(&mut command(program, arguments)?, QUESTION_MAX)?;
         Ok(answer(output.status, text(&output.stdout), &text(&output.stderr)))
     }
 
@@ -608,6 +608,8 @@ impl Packages for PackageTools {
         if interruption == Interruption::Waits {
             command.process_group(0);
         }
+        // Packages that are half installed are worse than changes that stay a while longer.
+        let _busy = held::Busy::begin();
         let mut child = command.spawn()?;
         let (mut written, mut shown) = (String::new(), 0);
         loop {

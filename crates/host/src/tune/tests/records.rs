@@ -266,3 +266,126 @@ proptest! {
         }
     }
 }
+
+/// Files of the marks.
+fn marks(tree: &Tree) -> Vec<String> {
+    let folder = fs::read_dir(tree.path().join("run/rtproof")).into_iter().flatten();
+    let mut names: Vec<String> =
+        folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn running() -> Tree {
+    let tree = tree();
+    fs::create_dir(tree.path().join("run")).unwrap();
+    tree
+}
+
+#[test]
+fn a_mark_says_what_is_applied_until_all_is_undone() {
+    let tree = running();
+    let root = tree.root();
+    let machine = Machine::new(&root, &NoTasks).unwrap();
+    let all = items(&changes());
+    let mut journal = Journal::begin(&machine, "test".into(), &all).unwrap();
+    let mark: serde_json::Value =
+        serde_json::from_str(&text(&tree, "run/rtproof/0001.applied")).unwrap();
+    let digest = text(&tree, FIRST)[..16].to_owned();
+    assert_eq!((&mark["number"], &mark["changes"]), (&1.into(), &3.into()));
+    assert_eq!(mark["digest"], digest);
+    assert_eq!(text(&tree, "proc/sys/a"), "1\n", "it is there before the first change");
+    apply(&machine, &mut journal, &all, ApplyOptions::default(), &mut |_| {}).unwrap();
+    drop(journal);
+    apply_to(&machine, &[value("/proc/sys/b", "3")]).unwrap();
+    assert_eq!(marks(&tree), ["0001.applied", "0002.applied"]);
+    undo_on(&machine);
+    assert_eq!(marks(&tree), ["0001.applied"]);
+    undo_on(&machine);
+    assert!(!tree.path().join("run/rtproof").exists());
+}
+
+#[test]
+fn without_its_journal_something_is_applied_all_the_same() {
+    let tree = running();
+    let root = tree.root();
+    let machine = Machine::new(&root, &NoTasks).unwrap();
+    apply_to(&machine, &changes()).unwrap();
+    let saved = fs::read(tree.path().join(FIRST)).unwrap();
+    let is_lost = |of: Result<Journal, JournalError>| {
+        assert!(matches!(of, Err(JournalError::Lost(_))), "{of:?}");
+    };
+    fs::remove_dir_all(tree.path().join("var/lib/rtproof")).unwrap();
+    is_lost(Journal::open(&machine, None));
+    is_lost(Journal::open_number(&machine, 1));
+    let list = Journal::list(&machine).unwrap();
+    assert!(list.len() == 1 && list[0].is_missing && !list[0].closed, "{list:?}");
+    // Another apply does not take its number, and its undo does not forget it.
+    apply_to(&machine, &[value("/proc/sys/b", "3")]).unwrap();
+    let second = tree.path().join("var/lib/rtproof/tune/0002.journal");
+    assert_eq!(undo_on(&machine), [Outcome::Restored]);
+    is_lost(Journal::open(&machine, None));
+    // Nor is another journal under its name taken for it.
+    fs::copy(second, tree.path().join(FIRST)).unwrap();
+    is_lost(Journal::open(&machine, None));
+    // A mark that cannot be read says as much as one that can.
+    let mark = tree.path().join("run/rtproof/0001.applied");
+    let whole = fs::read(&mark).unwrap();
+    fs::write(&mark, "{\"digest\": \"\u{1b}[2J").unwrap();
+    fs::remove_file(tree.path().join(FIRST)).unwrap();
+    is_lost(Journal::open(&machine, None));
+    fs::write(&mark, whole).unwrap();
+    fs::write(tree.path().join(FIRST), saved).unwrap();
+    assert_eq!(undo_on(&machine).len(), 2);
+    assert_eq!((text(&tree, "proc/sys/a"), marks(&tree).len()), ("1\n".into(), 0));
+}
+
+#[test]
+fn a_copy_that_is_undone_takes_the_mark_and_a_journal_without_a_mark_is_whole() {
+    let tree = running();
+    let root = tree.root();
+    let machine = Machine::new(&root, &NoTasks).unwrap();
+    apply_to(&machine, &changes()).unwrap();
+    let copy = tree.path().join("copy");
+    fs::rename(tree.path().join(FIRST), &copy).unwrap();
+    undo(&machine, &mut Journal::open(&machine, Some(&copy)).unwrap(), &mut |_| {}).unwrap();
+    assert_eq!(marks(&tree), [""; 0]);
+    assert!(matches!(Journal::open(&machine, None), Err(JournalError::NoneOpen)));
+    // A reboot empties /run; earlier versions made no marks.
+    apply_to(&machine, &changes()).unwrap();
+    fs::remove_dir_all(tree.path().join("run/rtproof")).unwrap();
+    assert!(!Journal::list(&machine).unwrap()[0].is_missing);
+    assert_eq!(undo_on(&machine).len(), 2);
+}
+
+/// At each change the folder of the journals goes, or the journal becomes another one.
+#[test]
+fn a_journal_that_vanishes_while_it_is_applied_takes_everything_back() {
+    let folder = "var/lib/rtproof";
+    let ways: [&dyn Fn(&Path); 4] = [
+        &|top| fs::remove_dir_all(top.join(folder)).unwrap(),
+        &|top| fs::rename(top.join(folder), top.join("var/lib/elsewhere")).unwrap(),
+        &|top| fs::remove_file(top.join(FIRST)).unwrap(),
+        &|top| fs::write(top.join(FIRST), fs::read(top.join("etc/c")).unwrap()).unwrap(),
+    ];
+    for (way, take) in ways.iter().enumerate() {
+        for at in [0, 2] {
+            let tree = running();
+            let root = tree.root();
+            let before = snapshot(tree.path());
+            let machine = Machine::new(&root, &NoTasks).unwrap();
+            let all = items(&changes());
+            let mut journal = Journal::begin(&machine, "test".into(), &all).unwrap();
+            let options = ApplyOptions { keep_going: true };
+            let applied = apply(&machine, &mut journal, &all, options, &mut |event| {
+                if matches!(event, ApplyEvent::Begin { n, .. } if n == at) {
+                    take(tree.path());
+                }
+            });
+            let error = applied.expect_err("not done");
+            assert!(matches!(error, ApplyError::Journal { .. }), "{error}");
+            assert!(error.to_string().contains("everything was taken back"), "{error}");
+            assert_eq!(difference(&before, &snapshot(tree.path())), [""; 0], "{way} at {at}");
+        }
+    }
+}

@@ -274,7 +274,7 @@ Examples:
   rtproof tune status --watch --every 30s
 
 Exit codes: 0 everything applied is as it was applied, or nothing is; 2 something has changed since;
-3 something cannot be read.")]
+3 something cannot be read, or is applied and its journal is missing.")]
 pub struct StatusArgs {
     /// Look at the machine in a folder that holds its /proc, /sys, /etc, /boot and /var
     #[arg(long, value_name = "DIR")]

@@ -49,7 +49,7 @@ Examples:
 
 Exit codes: 0 all is undone. 1 something could not be restored: it stays in the journal, and undo can
 be run again. 2 something was left alone: another program changed it since, or a journal is damaged
-or of another machine.")]
+or of another machine. 3 something is applied, and its journal is missing.")]
 pub struct Args {
     /// Journal to undo: its number, or a file (a copy will do); default: the newest open one
     #[arg(long, value_name = "FILE|NUMBER", conflicts_with = "all")]
@@ -126,7 +126,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     ended?;
     let ended = making::undo_ended(&undone.journals);
     Ok(match ended {
-        Ended::Done if !undone.unusable.is_empty() => exit::REFUSED,
+        Ended::Done if undone.unusable.iter().any(|it| !it.missing) => exit::REFUSED,
+        Ended::Done if !undone.unusable.is_empty() => exit::NOT_PROVEN,
         ended => exit::of(ended),
     })
 }
@@ -137,9 +138,14 @@ fn undo_requested(machine: &Machine<'_>, args: &Args, undone: &mut Undone) -> an
     if let Some(name) = &args.journal {
         let mut journal = match named(machine, name) {
             Ok(journal) => journal,
-            Err(why @ (JournalError::Corrupt { .. } | JournalError::Foreign { .. })) => {
-                let (journal, why) = (name.parse().unwrap_or(0), why.to_string());
-                undone.unusable.push(Unusable { journal, why });
+            Err(
+                error @ (JournalError::Corrupt { .. }
+                | JournalError::Foreign { .. }
+                | JournalError::Lost(_)),
+            ) => {
+                let missing = matches!(error, JournalError::Lost(_));
+                let (journal, why) = (name.parse().unwrap_or(0), error.to_string());
+                undone.unusable.push(Unusable { journal, why, missing });
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -170,7 +176,10 @@ fn undo_requested(machine: &Machine<'_>, args: &Args, undone: &mut Undone) -> an
             making::take_back(machine, &mut journal, &mut ApplyProgress::new())
         };
         match summary.problem {
-            Some(why) => undone.unusable.push(Unusable { journal: number, why }),
+            Some(why) => {
+                let missing = summary.is_missing;
+                undone.unusable.push(Unusable { journal: number, why, missing });
+            }
             None => {
                 undone.journals.push(undo()?);
                 left -= 1;
