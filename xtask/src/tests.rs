@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use crate::tree::root;
 
-/// Tests that CI runs alone, by the beginnings of their names: half of the time of all others.
+/// Tests that only CI runs, by the beginnings of their names: half of the time of all others.
 const LONG: &[&str] = &[
     "rtproof it compare::live::live_records_alone_and_in_groups",
     "rtproof it experiment::live::options_are_knobs",
@@ -30,10 +30,15 @@ const LONG: &[&str] = &[
     "rtproof it kernel_bisect::a_",
     "rtproof it kernel_bisect::ends_",
     "rtproof it kernel_bisect::one_",
+    "rtproof it kernel_bisect::two_",
     "rtproof it kernel_bisect_boots::a",
     "rtproof it kernel_boot::a_kernel_without_a_console",
+    "rtproof it live::faults::a_disk_that_is_full",
+    "rtproof it live::faults::a_full_disk_keeps",
     "rtproof it live::report_browser::the_report_is_complete",
+    "rtproof it live::tune_prove_command::tried",
     "rtproof it measure::live::a_matrix_that_is_killed",
+    "rtproof it measure::live::an_interrupted_matrix",
     "rtproof it measure::live::two_conditions",
     "rtproof it new::live::cpp_",
     "rtproof it new::live::rust_",

@@ -8,7 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 
 use crate::trusted;
 
@@ -40,17 +42,24 @@ pub fn end(
             Reach::Group => kill_process_group(pid, signal),
         };
     };
-    if let Ok(Some(status)) = child.try_wait() {
-        return Some(status);
+    match has_ended(pid) {
+        // It was waited for: its number may be another's by now.
+        None => return child.try_wait().ok().flatten(),
+        Some(true) => {}
+        Some(false) => ask.into_iter().chain([Signal::CONT]).for_each(send),
     }
-    ask.into_iter().chain([Signal::CONT]).for_each(send);
-    let mut status = wait(child, limit);
-    // Before it is waited for nothing else can have its number.
-    if reach == Reach::Group || status.is_none() {
+    let is_over = wait_until(limit, || has_ended(pid) != Some(false));
+    if reach == Reach::Group || !is_over {
         send(Signal::KILL);
-        status = status.or_else(|| wait(child, KILL_MAX));
+        wait_until(KILL_MAX, || has_ended(pid) != Some(false));
     }
-    status
+    child.try_wait().ok().flatten()
+}
+
+/// Whether a child has ended, which stays to be waited for; `None`: no such child.
+fn has_ended(pid: Pid) -> Option<bool> {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), how).ok().map(|status| status.is_some())
 }
 
 /// Runs a program to its end, within a time: what it wrote, to each of stdout and stderr.
@@ -62,7 +71,12 @@ pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Outpu
     let (stdout, stderr) = (trusted::memory()?, trusted::memory()?);
     command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let mut child = command.spawn()?;
-    let Some(status) = wait(&mut child, limit) else {
+    let mut status = None;
+    wait_until(limit, || {
+        status = child.try_wait().ok().flatten();
+        status.is_some()
+    });
+    let Some(status) = status else {
         end(&mut child, Reach::Child, None, Duration::ZERO);
         let why = format!("no answer within {} s", limit.as_secs());
         return Err(io::Error::new(io::ErrorKind::TimedOut, why));
@@ -71,16 +85,18 @@ pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Outpu
     Ok(Output { status, stdout, stderr })
 }
 
-fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+/// Asks again and again, less and less often: whether it is so within the limit.
+fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     let mut pause = Duration::from_micros(500);
-    loop {
-        match child.try_wait() {
-            Ok(None) if Instant::now() < end => thread::sleep(pause),
-            waited => return waited.ok().flatten(),
+    while !is_so() {
+        if Instant::now() >= end {
+            return false;
         }
+        thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
+    true
 }
 
 #[cfg(test)]
