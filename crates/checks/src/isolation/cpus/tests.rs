@@ -238,6 +238,33 @@ mod isolcpus_managed_irq {
         assert_eq!(with("isolcpus=2 isolcpus=3"), Unknown);
     }
 
+    /// Linux 5.6 has the flag, and so has an older kernel that isolated CPUs with it.
+    #[test]
+    fn kernels_that_do_not_know_the_flag() {
+        let with = |version: Option<(u32, u32)>, isolated: &[u32], line: &str| {
+            let mut facts = good();
+            let path = "/proc/sys/kernel/osrelease";
+            facts.kernel.version = match version {
+                Some(version) => Reading::known(path, version),
+                None => Reading::absent(path),
+            };
+            if version.is_none() {
+                facts.kernel.release = Reading::absent(path);
+            }
+            let path = facts.cpus.isolated.path.clone();
+            facts.cpus.isolated = Reading::known(path, cpus(isolated));
+            set_cmdline(&mut facts, line);
+            ISOLCPUS_MANAGED_IRQ.judge(&facts, &intent()).status
+        };
+        let flagged = "isolcpus=managed_irq,domain,2-3";
+        assert_eq!(with(Some((5, 6)), &[2, 3], flagged), Good);
+        assert_eq!(with(Some((4, 18)), &[2, 3], flagged), Good);
+        assert_eq!(with(Some((5, 4)), &[], flagged), NotApplicable);
+        assert_eq!(with(Some((5, 4)), &[2, 3], "isolcpus=2-3"), NotApplicable);
+        assert_eq!(with(None, &[2, 3], flagged), Unknown);
+        assert_eq!(with(None, &[2, 3], "isolcpus=2-3"), Unknown);
+    }
+
     #[test]
     fn a_partition_moves_no_managed_interrupt() {
         let mut facts = good();
