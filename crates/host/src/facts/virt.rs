@@ -270,27 +270,26 @@ const DMI: [&str; 3] = [
 fn read_hypervisor(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<String>> {
     let flagged = cpuinfo.value().and_then(|text| has_hypervisor_flag(text));
     let pci = root.read_text(PCI);
-    let by_name = by_sysfs(root)
-        .or_else(|| by_dmi(root, flagged))
-        .or_else(|| by_device_tree(root))
-        .or_else(|| by_pci(&pci));
+    let by_name = by_sysfs(root).or_else(|| by_dmi(root, flagged)).or_else(|| by_device_tree(root));
     if let Some((path, name)) = by_name {
         return Reading::known(path, Some(name));
     }
-    match flagged {
-        // The bit is there and firmware is silent: the clock or the tables may name it.
-        Some(true) => {
-            let (path, name) = by_clock(root)
-                .map(|clock| with_product(root, clock))
-                .or_else(|| by_acpi(root))
-                .unwrap_or_else(|| (cpuinfo.path.clone(), "unknown hypervisor".to_owned()));
-            Reading::known(path, Some(name))
-        }
-        // Hypervisors can hide the bit: the devices or the firmware have to agree.
-        Some(false) if pci.value().is_some_and(|text| !text.trim().is_empty()) => {
+    // The bit is there and firmware is silent: the clock or the tables may name it.
+    if flagged == Some(true) {
+        let (path, name) = by_clock(root)
+            .map(|clock| with_product(root, clock))
+            .or_else(|| by_acpi(root))
+            .or_else(|| by_pci(&pci))
+            .unwrap_or_else(|| (cpuinfo.path.clone(), "unknown hypervisor".to_owned()));
+        return Reading::known(path, Some(name));
+    }
+    // Hypervisors can hide the bit: the devices or the firmware have to agree.
+    match by_pci(&pci) {
+        Some((path, name)) => Reading::known(path, Some(name)),
+        None if flagged.is_some() && pci.value().is_some_and(|text| !text.trim().is_empty()) => {
             Reading::known(format!("{}, {PCI}", cpuinfo.path), None)
         }
-        Some(false) | None => by_board(root, cpuinfo),
+        None => by_board(root, cpuinfo),
     }
 }
 
@@ -577,6 +576,12 @@ mod hypervisor_tests {
         assert_eq!(name(&[BARE, ("proc/bus/pci/devices", &pci("80860104"))]), Some(None));
         assert_eq!(name(&[BARE, ("proc/bus/pci/devices", &pci("80eebeef"))]), some("VirtualBox"));
         assert!(reading(&[BARE, ("proc/bus/pci/devices", "")]).is_absent());
+        // What names itself goes first.
+        let virtio = pci("1af41042");
+        let (devices, clock) =
+            (("proc/bus/pci/devices", &*virtio), (CLOCKS[1..].as_ref(), "kvm-clock"));
+        assert_eq!(name(&[GUEST, devices, clock]), some("KVM"));
+        assert_eq!(name(&[GUEST, devices]), some("unknown hypervisor"));
         assert_eq!(name(&[GUEST]), some("unknown hypervisor"));
         assert_eq!(name(&[GUEST, (VENDOR, "QEMU\n")]), some("QEMU"));
         assert_eq!(name(&[GUEST, (VENDOR, "Red Hat\n"), (PRODUCT, "KVM\n")]), some("KVM"));
