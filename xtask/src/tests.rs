@@ -22,6 +22,8 @@ use crate::tree::root;
 
 /// Tests that only CI runs, by the beginnings of their names: half of the time of all others.
 const LONG: &[&str] = &[
+    "rtproof it alone::locks::tasks_that_ran_instead_of_the_holder",
+    "rtproof it alone::syscalls::calls_that_fail_once_or_twice",
     "rtproof it compare::live::live_records_alone_and_in_groups",
     "rtproof it experiment::live::options_are_knobs",
     "rtproof it experiment::live::what_matters",
