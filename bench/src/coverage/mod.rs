@@ -115,7 +115,7 @@ mod tests {
     /// One row in four; with `FULL=1` each.
     #[test]
     fn every_promise_is_kept() {
-        let step = if std::env::var_os("FULL").is_some() { 1 } else { 4 };
+        let step = if rtproof_judge::testing::is_full() { 1 } else { 4 };
         let broken: Vec<String> = cases()
             .iter()
             .filter(|case| case.quick > 0)

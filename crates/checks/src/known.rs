@@ -47,10 +47,24 @@ const OPTIONS: &[(&str, Release)] = &[
 /// (kernel/sched/isolation.c, housekeeping_isolcpus_setup).
 pub(crate) const MANAGED_IRQ: Release = (5, 6);
 
+/// Whether `isolcpus=` takes the flag. A vendor's older kernel may have it: one that isolated CPUs
+/// with the flag on its line has.
+pub(crate) fn takes_managed_irq(facts: &Facts) -> Option<bool> {
+    let has_isolated = || {
+        let isolcpus = facts.kernel.cmdline.value()?.last("isolcpus").flatten()?;
+        let is_given = isolcpus.split(',').any(|word| word == "managed_irq");
+        Some(is_given && !facts.cpus.isolated.value()?.is_empty())
+    };
+    match since(facts, MANAGED_IRQ) {
+        Some(false) => Some(has_isolated().unwrap_or(false)),
+        known => known,
+    }
+}
+
 /// The parameter that isolates these CPUs on this kernel: with flags only where it surely takes
 /// them, as a list alone is taken by all.
 pub(crate) fn isolcpus(facts: &Facts, cpus: &CpuList) -> String {
-    match since(facts, MANAGED_IRQ) {
+    match takes_managed_irq(facts) {
         Some(true) => format!("isolcpus=managed_irq,domain,{cpus}"),
         _ => format!("isolcpus={cpus}"),
     }
@@ -59,7 +73,7 @@ pub(crate) fn isolcpus(facts: &Facts, cpus: &CpuList) -> String {
 /// What keeps an interrupt away that its driver manages.
 pub(crate) fn of_managed(facts: &Facts, cpus: &CpuList) -> String {
     let queues = "give the device fewer queues";
-    match since(facts, MANAGED_IRQ) {
+    match takes_managed_irq(facts) {
         Some(true) => format!("boot with {}, or {queues}", isolcpus(facts, cpus)),
         _ => format!("{queues}; from Linux 5.6 on isolcpus=managed_irq,... keeps it away, too"),
     }

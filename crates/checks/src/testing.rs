@@ -20,8 +20,9 @@ use rtproof_host::{
         next_boot::NextBoot,
         platform::{Assigned, FirmwareChoice, FirmwareItem, KernelLog, Platform, TICKS},
         rights::{self, LimitLine, LoginService, Rights},
+        sched,
         settings::{Setting, SettingValue},
-        tasks::{self, Policy, RtTask, TaskGroup},
+        tasks::{Policy, RtTask, TaskGroup},
         virt::{self, Unit},
     },
     knobs::{self, cpu, device, power},
@@ -382,15 +383,15 @@ fn one_cpu(id: u32) -> facts::cpu::Cpu {
     }
 }
 
-fn unlimited() -> tasks::Sched {
+fn unlimited() -> sched::Sched {
     let fair_server = (0..4)
-        .map(|cpu| tasks::FairServer {
+        .map(|cpu| sched::FairServer {
             cpu,
             runtime_ns: if cpu < 2 { 50_000_000 } else { 0 },
             period_ns: 1_000_000_000,
         })
         .collect();
-    tasks::Sched {
+    sched::Sched {
         rt_runtime_us: known("/proc/sys/kernel/sched_rt_runtime_us", -1),
         rt_period_us: known("/proc/sys/kernel/sched_rt_period_us", 1_000_000),
         fair_server: known("/sys/kernel/debug/sched/fair_server", fair_server),

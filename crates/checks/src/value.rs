@@ -436,9 +436,8 @@ impl Build {
             return draft.unreadable(config);
         };
         let draft = draft.evidence(evidence);
-        let has = |option: &&&str| found.contains_key(**option);
         if want == Built::With
-            && !self.options.iter().any(|option| has(&option))
+            && !self.options.iter().any(|option| found.contains_key(*option))
             && let Some((release, why)) = known::too_new(facts, self.options)
         {
             return draft.evidence([release]).not_applicable(why);

@@ -482,8 +482,9 @@ fn may_be_empty(path: &str) -> bool {
     };
     let last = path.rsplit('/').next().unwrap_or_default();
     match (top, first) {
-        // Kernel threads have no memory, and some machines no bus, lock, module or device.
-        ("proc", "bus" | "dma" | "locks" | "modules" | "net") => true,
+        // Kernel threads have no memory, some machines no bus, lock or module, and properties of
+        // the device tree may be names alone.
+        ("proc", "bus" | "device-tree" | "dma" | "locks" | "modules" | "net") => true,
         ("proc", _) if first.starts_with(|c: char| c.is_ascii_digit()) => matches!(
             last,
             "cmdline" | "environ" | "maps" | "numa_maps" | "smaps" | "smaps_rollup" | "stack"

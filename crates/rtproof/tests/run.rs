@@ -471,8 +471,7 @@ fn begun(script: &str) -> (Small, Vec<(std::path::PathBuf, Vec<u8>)>, std::proce
     (tree, before, child)
 }
 
-/// Its guard.
-fn guard(tree: &Small) -> Option<u32> {
+fn guard_of(tree: &Small) -> Option<u32> {
     let ours = processes(tree.path().to_str().unwrap());
     processes("guard").into_iter().find(|pid| ours.contains(pid))
 }
@@ -483,15 +482,15 @@ fn a_guard_that_is_stopped_is_replaced_and_never_waited_for() {
         return;
     }
     let (tree, before, mut child) = begun("exec sleep 600");
-    let first = guard(&tree).unwrap();
+    let first = guard_of(&tree).unwrap();
     kill("STOP", first);
-    support::wait_for("another guard", 30, || guard(&tree).is_some_and(|pid| pid != first));
-    kill("STOP", guard(&tree).unwrap());
+    support::wait_for("another guard", 30, || guard_of(&tree).is_some_and(|pid| pid != first));
+    kill("STOP", guard_of(&tree).unwrap());
     let asked = Instant::now();
     kill("TERM", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
     assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
-    assert_eq!((values(&tree), guard(&tree)), (before, None));
+    assert_eq!((values(&tree), guard_of(&tree)), (before, None));
 }
 
 /// Its changes go back while it is stopped, and it goes on without them.
@@ -506,7 +505,7 @@ fn a_program_that_stops_itself_keeps_no_changes_in_force() {
     // rtproof passes it on.
     kill("CONT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(7));
-    assert_eq!((values(&tree), guard(&tree)), (before, None));
+    assert_eq!((values(&tree), guard_of(&tree)), (before, None));
 }
 
 /// Deaf to TERM, with a daemon: undone in time after the first signal, ended after the second.

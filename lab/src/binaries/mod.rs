@@ -68,9 +68,7 @@ impl Binaries {
         }
         bail!("{}: the sources changed during each of 3 builds; run again", step())
     }
-}
 
-impl Binaries {
     /// Those that a folder has for this machine, without what a debugger needs.
     ///
     /// # Errors

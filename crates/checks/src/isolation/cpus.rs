@@ -526,16 +526,12 @@ fn judge_isolcpus_managed_irq(draft: FindingBuilder, facts: &Facts, intent: &Int
     };
     let draft = draft.read(cmdline, |_| shown(given.once()));
     let isolated = super::isolated(facts).unwrap_or_default();
-    let draft = draft.read(&facts.kernel.release, String::clone);
-    let has_flag = |given: &CpuParameter| given.flags.iter().any(|flag| flag == "managed_irq");
-    // A vendor's older kernel may have it: one that has not would have isolated nothing.
-    let at_boot = &facts.cpus.isolated;
-    let is_taken = given.once().is_some_and(has_flag)
-        && at_boot.value().is_some_and(|isolated| !isolated.is_empty());
-    let mut draft = draft;
-    match since(facts, known::MANAGED_IRQ) {
+    let mut draft = draft.read(&facts.kernel.release, String::clone);
+    if since(facts, known::MANAGED_IRQ) == Some(false) {
+        draft = draft.read(&facts.cpus.isolated, machine::or_empty);
+    }
+    match known::takes_managed_irq(facts) {
         Some(true) => {}
-        Some(false) if is_taken => draft = draft.read(at_boot, machine::or_empty),
         Some(false) => return draft.not_applicable("isolcpus= has the flag since Linux 5.6"),
         // On a kernel that does not know the flag it would cost all of isolcpus=.
         None => return draft.unreadable(&facts.kernel.release),
@@ -554,7 +550,7 @@ fn judge_isolcpus_managed_irq(draft: FindingBuilder, facts: &Facts, intent: &Int
         }
         return draft.not_applicable("no isolcpus= that the flag could belong to");
     };
-    let has_flag = has_flag(isolcpus);
+    let has_flag = isolcpus.flags.iter().any(|flag| flag == "managed_irq");
     match &isolcpus.list {
         List::Unclear => {
             draft.unknown(format!("{}: the number of CPUs is unknown", isolcpus.written))

@@ -8,7 +8,10 @@ use tasks::{HIDDEN, count, evidence};
 
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,
-    facts::tasks::{FairServer, Policy, RtTask, wants_debugfs},
+    facts::{
+        sched::{FairServer, wants_debugfs},
+        tasks::{Policy, RtTask},
+    },
     knobs::cpu::{self as knobs, EXT_SERVER, FAIR_SERVER},
 };
 

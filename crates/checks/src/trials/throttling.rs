@@ -8,7 +8,7 @@
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::tasks::{FairServer, wants_debugfs},
+    facts::sched::{FairServer, wants_debugfs},
     knobs::cpu::{FAIR_SERVER, RT_RUNTIME},
 };
 use rtproof_model::trial::{GapCounts, Spin, ThrottlingObservation};

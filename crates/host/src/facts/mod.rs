@@ -15,6 +15,7 @@ pub mod net;
 pub mod next_boot;
 pub mod platform;
 pub mod rights;
+pub mod sched;
 pub mod settings;
 pub mod tasks;
 pub mod virt;
@@ -37,7 +38,7 @@ pub struct Facts {
     pub cpus: cpu::Cpus,
     pub clock: ClockSource,
     /// RT throttling and the fair server.
-    pub sched: tasks::Sched,
+    pub sched: sched::Sched,
     /// Real-time tasks that are running now (this process left out).
     pub rt_tasks: Reading<Vec<tasks::RtTask>>,
     /// All tasks, grouped by allowed CPUs (without this process).
@@ -98,7 +99,7 @@ impl Facts {
         let settings = settings::read(root);
         let kernel = kernel::Kernel::read(root);
         let cpus = cpu::Cpus::read(root);
-        let sched = tasks::Sched::read(root, &kernel.version);
+        let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::TaskScan::read(root);
         let net = net::Net::read(root, &kernel.version);
         let devices = devices::Devices::read(root, &kernel.tainted);

@@ -199,6 +199,9 @@ fn read_container(root: &Root) -> Reading<Option<String>> {
     first.or_else(|| environment.map(|_| None))
 }
 
+/// File systems that lay what is written over an image.
+const OVERLAYS: [&str; 3] = ["overlay", "fuse.fuse-overlayfs", "aufs"];
+
 /// Where process 1 is in the first group of all, no group shows a container that has a namespace of
 /// groups (containerd's, Kubernetes' and podman's default): the namespace does, else the root.
 fn overlay_root(root: &Root, group: &str) -> Option<Reading<Option<String>>> {
@@ -218,7 +221,7 @@ fn overlay_root(root: &Root, group: &str) -> Option<Reading<Option<String>>> {
     let mounts = root.read_text("/proc/1/mounts").or_else(|| root.read_text("/proc/self/mounts"));
     let is_overlay = |line: &str| {
         let mut words = line.split_whitespace().skip(1);
-        words.next() == Some("/") && words.next().is_some_and(|kind| kind.contains("overlay"))
+        words.next() == Some("/") && words.next().is_some_and(|kind| OVERLAYS.contains(&kind))
     };
     match mounts.value() {
         Some(text) if !text.lines().any(is_overlay) => None,

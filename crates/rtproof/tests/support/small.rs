@@ -4,12 +4,12 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::Output,
+    process::{Command, Output},
 };
 
 use tempfile::TempDir;
 
-use super::{folder, run};
+use super::{folder, processes, run};
 
 /// Governors of the four CPUs.
 pub(crate) const GOVERNORS: [&str; 4] = ["ondemand", "schedutil", "powersave", "schedutil"];
@@ -19,6 +19,16 @@ const RELEASE: &str = "6.12.5-rt";
 
 /// A machine in a folder.
 pub(crate) struct Small(TempDir);
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        // One that waits for a confirmation would wait on, for a folder that is gone.
+        let ours = processes(&self.0.path().to_string_lossy());
+        for pid in processes("guard").into_iter().filter(|pid| ours.contains(pid)) {
+            let _ = Command::new("kill").args(["-s", "KILL", &pid.to_string()]).status();
+        }
+    }
+}
 
 impl Small {
     /// The machine.

@@ -482,20 +482,24 @@ pub fn arm_for_program(
 /// Waits until a process says that it is armed.
 fn armed(mut child: Child) -> anyhow::Result<Child> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut said = String::new();
+    let (mut said, mut is_late) = (String::new(), false);
     if let Some(stdout) = child.stdout.take() {
         // It opens nothing before that takes time; one that is stopped says nothing.
         let mut fds = [PollFd::new(&stdout, PollFlags::IN)];
-        if poll(&mut fds, Some(&Timespec { tv_sec: ARMED_MAX, tv_nsec: 0 }))? > 0 {
+        is_late = poll(&mut fds, Some(&Timespec { tv_sec: ARMED_MAX, tv_nsec: 0 }))? == 0;
+        if !is_late {
             BufReader::new(stdout).read_line(&mut said)?;
         }
     }
-    if said.trim() != ARMED {
-        let _ = child.kill();
-        child::end(&mut child, Reach::Child, None, Duration::ZERO);
-        anyhow::bail!("did not start within {ARMED_MAX} s");
+    if said.trim() == ARMED {
+        return Ok(child);
     }
-    Ok(child)
+    let _ = child.kill();
+    child::end(&mut child, Reach::Child, None, Duration::ZERO);
+    match is_late {
+        true => anyhow::bail!("did not start within {ARMED_MAX} s"),
+        false => anyhow::bail!("did not start"),
+    }
 }
 
 /// Whether the rollback of a journal waits, or works now. A process that is stopped does neither.

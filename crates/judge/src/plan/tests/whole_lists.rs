@@ -8,7 +8,8 @@ use rtproof_host::{
     facts::{
         irq::Irqbalance,
         isolation::{Cpusets, Hierarchy},
-        tasks::{FairServer, TaskGroup},
+        sched::FairServer,
+        tasks::TaskGroup,
         virt::Unit,
     },
     knobs::{cpu, power},

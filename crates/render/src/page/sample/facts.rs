@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::{self, Identity, cpu, irq, kernel, memory, rights, tasks, virt},
+    facts::{self, Identity, cpu, irq, kernel, memory, rights, sched, tasks, virt},
 };
 
 use super::shape::Shape;
@@ -60,7 +60,7 @@ pub(super) fn of(shape: &Shape) -> Facts {
                 "/sys/devices/system/clocksource/clocksource0/available_clocksource",
             ),
         },
-        sched: tasks::Sched {
+        sched: sched::Sched {
             ext_server: Reading::absent("/sys/kernel/debug/sched/ext_server"),
             features: Reading::absent("/sys/kernel/debug/sched/features"),
             rt_runtime_us: known("/proc/sys/kernel/sched_rt_runtime_us", 950_000),
