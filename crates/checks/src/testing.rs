@@ -310,6 +310,7 @@ fn rt_kernel() -> kernel::Kernel {
         ("CPU_FREQ", "y"),
         ("CPU_IDLE", "y"),
         ("CPU_ISOLATION", "y"),
+        ("NO_HZ_COMMON", "y"),
         ("NO_HZ_FULL", "y"),
         ("RCU_NOCB_CPU", "y"),
         ("SWAP", "y"),
@@ -327,6 +328,7 @@ fn rt_kernel() -> kernel::Kernel {
         cmdline: known("/proc/cmdline", command_line(CMDLINE)),
         lockdown: known("/sys/kernel/security/lockdown", "none".into()),
         tainted: known("/proc/sys/kernel/tainted", 0),
+        cokernel: Reading::absent("/proc/xenomai"),
     }
 }
 

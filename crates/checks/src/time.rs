@@ -2,7 +2,10 @@
 
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,
-    facts::virt::{Unit, Units},
+    facts::{
+        arch::Family,
+        virt::{Unit, Units},
+    },
     knob::{KnobArch, Place},
     knobs::cpu::{self as knobs, CLOCKSOURCE},
 };
@@ -45,6 +48,7 @@ const FAST: &[&str] = &[
     "tsc",
     "arch_sys_counter",
     "riscv_clocksource",
+    "Constant",
     "timebase",
     "tod",
     "hyperv_clocksource_tsc_page",
@@ -109,11 +113,19 @@ fn remedies(facts: &Facts) -> Vec<Remedy> {
                 Remedy::Boot { parameter: format!("clocksource={fast}") },
             ]
         }
-        None => vec![Remedy::Manual {
-            text:
-                "look in dmesg for why the kernel gave its fast clock up: \"Marking TSC unstable\""
-                    .into(),
-        }],
+        None => {
+            let text = match facts.kernel.family() {
+                Some(Family::X86) => {
+                    "look in dmesg for why the kernel gave its fast clock up: \"Marking TSC \
+                     unstable\""
+                }
+                _ => {
+                    "look in the CPU's manual for a counter that user space may read; without one \
+                     this clock is what there is"
+                }
+            };
+            vec![Remedy::Manual { text: text.into() }]
+        }
     }
 }
 
@@ -483,12 +495,29 @@ fn show_ntp_steps(units: &Units) -> String {
 
 // Rows: watchdogs, timers, machine checks.
 
-/// Timers of one CPU alone, programmed by a register.
+/// Timers of one CPU alone, programmed by a register or in the CPU's own block.
 const OWN_TIMERS: &[&str] = &[
     "lapic-deadline",
     "lapic",
     "arch_sys_timer",
+    // drivers/clocksource: Cortex-A5, A9 and A15; Exynos; Armada; bcm2836; MIPS; LoongArch; ARC
+    "local_timer",
+    "arm_global_timer",
+    "mct_tick0",
+    "mct_tick1",
+    "mct_tick2",
+    "mct_tick3",
+    "mct_tick4",
+    "mct_tick5",
+    "mct_tick6",
+    "mct_tick7",
+    "armada_370_xp_per_cpu_tick",
+    "MIPS",
+    "MIPS GIC",
+    "Constant",
+    "ARC Timer0",
     "riscv_timer_clockevent",
+    "clint_clockevent",
     "decrementer",
     "comparator",
     "xen",
@@ -578,7 +607,7 @@ static CLOCKEVENT: Check = Check {
     impact: Impact::Microseconds,
     judge: Judge::value(
         |_| {
-            let wanted = "a timer of the CPU: lapic-deadline, lapic, arch_sys_timer";
+            let wanted = "a timer of the CPU itself, as lapic-deadline or arch_sys_timer";
             Want::one_of(OWN_TIMERS).or_doubtful().not_set().text(wanted)
         },
         Absent::Unknown,

@@ -7,6 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::facts::arch::Family;
+
 /// A setting of the machine: where it is, what it affects, how it is undone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
@@ -262,10 +264,8 @@ impl KnobArch {
     pub fn has(self, machine: &str) -> bool {
         match self {
             Self::Any => true,
-            Self::X86 => {
-                machine == "x86_64" || (machine.starts_with('i') && machine.ends_with("86"))
-            }
-            Self::Arm64 => machine == "aarch64",
+            Self::X86 => Family::of(machine) == Family::X86,
+            Self::Arm64 => Family::of(machine) == Family::Arm64,
         }
     }
 }

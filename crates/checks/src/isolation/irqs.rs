@@ -265,8 +265,10 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     if irqs.is_empty() {
         return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
     }
-    // Handlers of one interrupt are joined by ", " (kernel/irq/proc.c, show_interrupts).
-    let shared: Vec<&Irq> = irqs.iter().filter(|irq| irq.actions.contains(", ")).collect();
+    // Handlers of one interrupt are joined by ", " (kernel/irq/proc.c, show_interrupts). A line
+    // that never fired has run none.
+    let shared: Vec<&Irq> =
+        irqs.iter().filter(|irq| irq.actions.contains(", ") && irq.count > 0).collect();
     let touches = |irq: &&&Irq| match irq.effective.value().or_else(|| irq.requested.value()) {
         Some(cpus) => !cpus.intersection(&intent.rt_cpus).is_empty(),
         None => true,
@@ -286,7 +288,17 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     }
     let names: Vec<String> =
         on.iter().map(|irq| format!("{} ({})", irq.number, irq.actions)).collect();
-    let text = "give the device an interrupt of its own: MSI in its driver, or another slot".into();
+    // An IO-APIC, or a line that the firmware numbers for PCI, is wired to slots; all others are
+    // lines of the board.
+    let is_of_slots = |irq: &&Irq| irq.chip.contains("IO-APIC") || irq.chip.contains("PCI");
+    let text = match on.iter().all(is_of_slots) {
+        true => "give the device an interrupt of its own: MSI in its driver, or another slot",
+        false => {
+            "keep the line off the real-time CPUs (irq-affinity): the board wires these devices \
+             to one; another controller, or the device tree where it leaves the choice, parts them"
+        }
+    };
+    let text = text.into();
     draft
         .evidence(machine::grouped(
             on.iter().map(|irq| (irq.number, &irq.effective)),

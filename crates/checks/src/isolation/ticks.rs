@@ -81,6 +81,15 @@ pub(super) static NOHZ_ON: Check = Check {
 };
 
 fn judge_nohz_on(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
+    let tickless = &facts.cpus.nohz_full;
+    let builds = ["NO_HZ_COMMON", "NO_HZ_IDLE", "NO_HZ_FULL", "NO_HZ"];
+    // Before 3.10 NO_HZ is the option, and a part of a configuration may name any of them alone.
+    let built = builds.into_iter().find(|option| built_with(facts, option) == Some(true));
+    if built.is_none() && built_with(facts, "HZ_PERIODIC") == Some(true) {
+        return draft.evidence([option(facts, "HZ_PERIODIC")]).doubtful(
+            "CONFIG_HZ_PERIODIC: this kernel's tick never stops, whatever the command line says",
+        );
+    }
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.unreadable(cmdline);
@@ -94,9 +103,17 @@ fn judge_nohz_on(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     });
     let draft = draft.remedies([Remedy::Boot { parameter: "nohz=on".into() }]);
     match (is_off, line.last("nohz_full").flatten()) {
-        (true, Some(list)) => draft.bad(format!("nohz=off takes the effect from nohz_full={list}")),
-        (true, None) => draft.doubtful("nohz=off: every CPU ticks, idle or not"),
-        _ => draft.good("the tick may stop"),
+        (true, Some(list)) => {
+            return draft.bad(format!("nohz=off takes the effect from nohz_full={list}"));
+        }
+        (true, None) => return draft.doubtful("nohz=off: every CPU ticks, idle or not"),
+        _ => {}
+    }
+    let runs_tickless = tickless.value().is_some_and(|cpus| !cpus.is_empty());
+    match built {
+        Some(name) => draft.evidence([option(facts, name)]).good("the tick may stop"),
+        _ if runs_tickless => draft.read(tickless, CpuList::to_string).good("the tick may stop"),
+        _ => draft.unreadable(&facts.kernel.config),
     }
 }
 
@@ -445,6 +462,19 @@ mod nohz_on_tests {
         let mut facts = good();
         set_cmdline(&mut facts, line);
         NOHZ_ON.judge(&facts, &intent()).status
+    }
+
+    #[test]
+    fn the_build_is_asked_before_the_command_line() {
+        let mut facts = good();
+        set_cmdline(&mut facts, "nohz=on");
+        facts.kernel.config = Reading::absent("/proc/config.gz");
+        assert_eq!(NOHZ_ON.judge(&facts, &intent()).status, Good, "CPUs run tickless");
+        facts.cpus.nohz_full = Reading::absent("/sys/devices/system/cpu/nohz_full");
+        assert_eq!(NOHZ_ON.judge(&facts, &intent()).status, Unknown);
+        let periodic = [("HZ_PERIODIC".to_owned(), "y".to_owned())];
+        facts.kernel.config = Reading::known("/proc/config.gz", periodic.into());
+        assert_eq!(NOHZ_ON.judge(&facts, &intent()).status, Doubtful);
     }
 
     #[test]

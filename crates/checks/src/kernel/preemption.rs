@@ -1,6 +1,10 @@
 //! Preemption model, HZ and high-resolution timers, and options of the build that stall a CPU.
 
-use rtproof_host::{Facts, Reading, facts::kernel::Preemption, knobs};
+use rtproof_host::{
+    Facts, Reading,
+    facts::{arch::Family, kernel::Preemption},
+    knobs,
+};
 
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;
@@ -366,6 +370,12 @@ fn judge_preempt_rt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         return draft.good(format!("{release} is fully preemptible (PREEMPT_RT)"));
     }
     let summary = format!("{release} is not PREEMPT_RT: {}", name_preempt_rt(found));
+    let cokernel = &facts.kernel.cokernel;
+    if let Some(core) = cokernel.value() {
+        return draft.read(cokernel, String::clone).doubtful(format!(
+            "{summary}. That is the Linux side alone: threads of {core} do not wait for it"
+        ));
+    }
     let draft = draft.remedies(remedies_preempt_rt(facts, found));
     let Some(budget_ns) = intent.budget_ns else {
         return draft.bad(summary);
@@ -393,13 +403,36 @@ fn name_preempt_rt(model: Preemption) -> &'static str {
 }
 
 fn remedies_preempt_rt(facts: &Facts, found: Preemption) -> Vec<Remedy> {
-    let mut remedies = vec![Remedy::Manual {
-        text: "install and boot a PREEMPT_RT kernel (Debian linux-image-rt-amd64 or -arm64, RHEL \
-               kernel-rt, Ubuntu Pro realtime-kernel), or build 6.12 or later with \
-               CONFIG_PREEMPT_RT=y"
-            .into(),
-    }];
-    remedies.push(Remedy::Build { options: vec!["PREEMPT_RT=y".into()] });
+    let text = match facts.kernel.family() {
+        Some(Family::X86 | Family::Arm64) => {
+            "install and boot a PREEMPT_RT kernel (Debian linux-image-rt-amd64 or -arm64, RHEL \
+             kernel-rt, Ubuntu Pro realtime-kernel), or build 6.12 or later with \
+             CONFIG_PREEMPT_RT=y"
+        }
+        Some(Family::RiscV) => {
+            "build and boot Linux 6.12 or later with CONFIG_PREEMPT_RT=y, with the drivers of this \
+             board"
+        }
+        Some(Family::Arm32 | Family::Power) => {
+            "build and boot this board's kernel with the PREEMPT_RT patches of its release \
+             (kernel.org, projects/rt), and CONFIG_PREEMPT_RT=y: Linux 6.12 does not offer it on \
+             this architecture without them"
+        }
+        Some(Family::S390 | Family::Other) => {
+            "look whether the kernel offers CONFIG_PREEMPT_RT on this architecture: Linux 6.12 \
+             does for x86, 64-bit Arm and RISC-V alone"
+        }
+        None => {
+            "build and boot a kernel with CONFIG_PREEMPT_RT=y: of Linux 6.12 or later on x86, \
+             64-bit Arm and RISC-V, with the PREEMPT_RT patches before that and elsewhere"
+        }
+    };
+    let mut remedies = vec![Remedy::Manual { text: text.into() }];
+    let is_offered =
+        matches!(facts.kernel.family(), Some(Family::X86 | Family::Arm64 | Family::RiscV));
+    if is_offered {
+        remedies.push(Remedy::Build { options: vec!["PREEMPT_RT=y".into()] });
+    }
     let is_full = found == Preemption::Full;
     if !is_full && built_with(facts, "PREEMPT_DYNAMIC") == Some(true) {
         remedies.push(Remedy::Boot { parameter: "preempt=full".into() });
@@ -741,6 +774,39 @@ mod preempt_rt_tests {
         let mut facts = good_stock();
         facts.kernel.preemption = Reading::known("/sys/kernel/debug/sched/preempt", model);
         PREEMPT_RT.judge(&facts, &Intent { budget_ns, ..intent() }).status
+    }
+
+    #[test]
+    fn the_build_is_proposed_where_the_architecture_has_it() {
+        for (arch, is_offered) in [
+            (Some("x86_64"), true),
+            (Some("aarch64"), true),
+            (Some("riscv64"), true),
+            (Some("armv7l"), false),
+            (Some("powerpc"), false),
+            (Some("s390x"), false),
+            (None, false),
+        ] {
+            let mut facts = good_stock();
+            facts.kernel.arch = match arch {
+                Some(name) => Reading::known("/proc/cpuinfo", name.to_owned()),
+                None => Reading::absent("/proc/sys/kernel/arch"),
+            };
+            let remedies = PREEMPT_RT.judge(&facts, &intent()).remedies;
+            let builds = remedies.iter().any(|remedy| matches!(remedy, Remedy::Build { .. }));
+            assert_eq!(builds, is_offered, "{arch:?}");
+            let Some(Remedy::Manual { text }) = remedies.first() else { panic!("{remedies:?}") };
+            let of_distribution = text.contains("linux-image-rt");
+            assert_eq!(of_distribution, matches!(arch, Some("x86_64" | "aarch64")), "{arch:?}");
+        }
+    }
+
+    #[test]
+    fn beside_a_core_of_its_own_linux_is_not_what_threads_wait_for() {
+        let mut facts = good_stock();
+        facts.kernel.cokernel = Reading::known("/sys/class/evl", "Xenomai EVL".into());
+        let finding = PREEMPT_RT.judge(&facts, &intent());
+        assert_eq!((finding.status, finding.remedies), (Doubtful, vec![]));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use rtproof_host::{
     CpuList, Facts,
-    facts::cpu::Cpu,
+    facts::{arch::Family, cpu::Cpu},
     knobs::power::{ONLINE, SMT},
 };
 
@@ -189,9 +189,24 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
         remedies.push(Remedy::set(&ONLINE, paths, "0"));
     }
     if remedies.is_empty() {
-        remedies.push(Remedy::Manual { text: "turn SMT off in the firmware".into() });
+        remedies.push(elsewhere(facts));
     }
     remedies
+}
+
+/// Where no file of the kernel turns SMT off.
+fn elsewhere(facts: &Facts) -> Remedy {
+    let text = match facts.kernel.family() {
+        Some(Family::S390) => return Remedy::Boot { parameter: "nosmt".into() },
+        Some(Family::Power) => "ppc64_cpu --smt=off",
+        Some(Family::X86) => "turn SMT off in the firmware",
+        Some(_) => "take all threads but the first of each core offline (cpuN/online)",
+        None => {
+            "turn SMT off: in the firmware on x86, by ppc64_cpu --smt=off on POWER, with nosmt on \
+             s390"
+        }
+    };
+    Remedy::Manual { text: text.into() }
 }
 
 // Could the scheduler keep others off the core while a real-time task runs?
@@ -471,6 +486,23 @@ mod tests {
         facts.cpus.cpus.pop();
         let finding = SMT_CHECK.judge(&facts, &intent());
         assert_eq!((finding.status, finding.summary.as_str()), (Unknown, "CPU 3: offline"));
+    }
+
+    #[test]
+    fn where_the_kernel_has_no_switch_the_architecture_says_who_has() {
+        let remedy = |arch: &str| {
+            let mut facts = good();
+            facts.kernel.arch = Reading::known("/proc/cpuinfo", arch.to_owned());
+            elsewhere(&facts)
+        };
+        let text = |arch: &str| match remedy(arch) {
+            Remedy::Manual { text } => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(remedy("s390x"), Remedy::Boot { parameter: "nosmt".into() });
+        assert!(text("ppc64le").contains("ppc64_cpu"));
+        assert!(text("x86_64").contains("firmware"));
+        assert!(!text("aarch64").contains("firmware"));
     }
 
     #[test]

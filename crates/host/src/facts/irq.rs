@@ -14,7 +14,7 @@ use crate::{CpuList, Reading, Root};
 pub struct Irqs {
     /// Affinity that new interrupts get (/proc/irq/default_smp_affinity).
     pub default_affinity: Reading<CpuList>,
-    /// Every numbered interrupt that has an action, ascending.
+    /// Every numbered interrupt of a device that has an action, ascending.
     pub irqs: Reading<Vec<Irq>>,
     /// Lines that have a folder in /proc/irq and no handler, with their effective affinity: no
     /// interrupt comes there until a driver asks for one.
@@ -29,8 +29,11 @@ impl Irqs {
     pub fn read(root: &Root, scan: &TaskScan, interrupts: &Reading<String>) -> Self {
         let default = root.trimmed("/proc/irq/default_smp_affinity");
         let irqs = read_interrupts(root, interrupts);
+        let table = interrupts.value().map_or("", String::as_str);
+        let of_cpus = interrupt_table(table).1.filter(|row| row_is_of_cpu(row.about));
+        let of_devices = irqs.value().into_iter().flatten().map(|irq| irq.number);
         let handled: BTreeSet<u32> =
-            irqs.value().into_iter().flatten().map(|irq| irq.number).collect();
+            of_cpus.filter_map(|row| row.label.parse().ok()).chain(of_devices).collect();
         let unhandled = |number: u32| {
             let path = format!("/proc/irq/{number}/effective_affinity_list");
             Some((number, root.cpu_list(&path).value()?.clone()))
@@ -72,7 +75,7 @@ pub struct Irq {
     pub managed: bool,
 }
 
-/// Every numbered interrupt that has an action, ascending.
+/// Every numbered interrupt of a device that has an action, ascending.
 fn read_interrupts(root: &Root, interrupts: &Reading<String>) -> Reading<Vec<Irq>> {
     interrupts.as_ref().and_then(|path, text| {
         let (columns, rows) = interrupt_table(text);
@@ -103,6 +106,9 @@ fn irq(root: &Root, line: Line) -> Option<Irq> {
         actions.value().filter(|actions| !actions.is_empty()).cloned()
     };
     let actions = actions.or_else(ask)?;
+    if is_of_cpu(&chip, &actions) {
+        return None;
+    }
     let list = |name| root.cpu_list(&format!("/proc/irq/{number}/{name}"));
     let (requested, effective) = (list("smp_affinity_list"), list("effective_affinity_list"));
     let managed = is_managed(root, number);
@@ -159,6 +165,12 @@ fn numbered(row: &InterruptRow<'_>) -> Option<Line> {
     Some(Line { number, count, chip, actions })
 }
 
+/// Whether a numbered line is of the CPU itself, by what follows its counts.
+pub(crate) fn row_is_of_cpu(about: &str) -> bool {
+    let (chip, actions) = chip_and_actions(about);
+    is_of_cpu(&chip, &actions.unwrap_or_default())
+}
+
 /// The handlers of a numbered line, by what follows its counts.
 pub(crate) fn actions(about: &str) -> Option<String> {
     chip_and_actions(about).1
@@ -178,6 +190,71 @@ fn chip_and_actions(text: &str) -> (String, Option<String>) {
     let (chip, actions) = columns.split_at(before);
     let actions = (!actions.is_empty()).then(|| actions.join(" "));
     (chip.join(" "), actions)
+}
+
+/// Controllers whose interrupts are each CPU's own, and which of their lines are.
+const CPU_CONTROLLERS: &[(&str, fn(u32) -> bool)] = &[
+    // drivers/irqchip/irq-gic.c, irq-gic-v3.c: private interrupts of a CPU lie below 32, the
+    // extended ones at 1056. `GICv2m` is a device's.
+    ("GIC ", is_private_to_gic),
+    ("GIC-", is_private_to_gic),
+    ("GICv1 ", is_private_to_gic),
+    ("GICv2 ", is_private_to_gic),
+    ("GICv3 ", is_private_to_gic),
+    ("GICv4 ", is_private_to_gic),
+    ("GICv5-PPI", |_| true),
+    ("AIC-FIQ", |_| true),
+    ("bcm2836-timer", |_| true),
+    ("bcm2836-pmu", |_| true),
+    ("bcm2836-ipi", |_| true),
+    // drivers/irqchip/irq-armada-370-xp.c
+    ("MPIC ", |line| line < 29),
+    ("armada_370_xp_irq ", |line| line < 29),
+    ("RISC-V INTC", |_| true),
+    ("riscv-intc", |_| true),
+    ("CPUINTC", |_| true),
+    ("MIPS GIC Local", |_| true),
+    ("ARC core Intc", |_| true),
+    ("ARC In-core Intc", |_| true),
+    // arch/mips/kernel/cevt-r4k.c: two by software, the seventh is the timer's.
+    ("MIPS ", |line| line < 2 || line == 7),
+    ("XIVE-IPI", |_| true),
+    // arch/powerpc/include/asm/xics.h: the two lines of the presentation controller itself
+    ("XICS ", |line| line <= 2),
+    ("xen-percpu", |_| true),
+];
+
+fn is_private_to_gic(line: u32) -> bool {
+    line < 32 || (1056..1120).contains(&line)
+}
+
+/// Timers and counters of the CPU itself whose controller is not known.
+const CPU_HANDLERS: &[&str] = &[
+    "arch_timer",
+    "arm-pmu",
+    "arm_global_timer",
+    "kvm guest vtimer",
+    "local-timer",
+    "local_timer",
+    "riscv-timer",
+    "twd",
+];
+
+/// Whether an interrupt is raised by each CPU for itself (timers, counters, calls between CPUs):
+/// no affinity moves it, and no device is behind it.
+fn is_of_cpu(chip: &str, actions: &str) -> bool {
+    let line = chip.split(' ').rev().find_map(|word| {
+        let digits = word.split('-').next().unwrap_or_default();
+        digits.parse::<u32>().ok()
+    });
+    let is_its = |(name, is_own): &(&str, fn(u32) -> bool)| {
+        chip.starts_with(name) && line.is_none_or(is_own)
+    };
+    let is_named = |name: &&str| {
+        let before = actions.strip_suffix(name);
+        before.is_some_and(|before| before.is_empty() || before.ends_with([' ', '-', '_']))
+    };
+    CPU_CONTROLLERS.iter().any(is_its) || CPU_HANDLERS.iter().any(is_named)
 }
 
 /// `27`, `2-edge`, `-event`, or the trigger that follows the number on ARM.
@@ -330,6 +407,57 @@ ERR:          0\n";
         assert!(irqs[1].effective.is_absent());
         assert_eq!((irqs[2].count, irqs[2].chip.as_str()), (42, "PCI-MSIX-0000:00:02.0 1-edge"));
         assert_eq!(irqs[2].effective.value().unwrap().as_slice(), [1]);
+    }
+
+    #[test]
+    fn interrupts_of_the_cpu_itself_are_told_by_controller_and_line() {
+        for (about, is_own) in [
+            ("GICv2  27 Level     gt", true),
+            ("GIC-0  29 Level     twd", true),
+            ("GIC  29  twd", true),
+            ("GICv3  23 Level     arm-pmu", true),
+            ("GICv3 1060 Level     extended", true),
+            ("GICv3  32 Level     uart-pl011", false),
+            ("GICv2m  5 Edge      eth0", false),
+            ("GICv5-PPI  27 Level     arch_timer", true),
+            ("GICv5-SPI  4 Level     ttyAMA0", false),
+            ("ITS-MSI 27 Edge      nvme0q0", false),
+            ("RISC-V INTC   5 Edge      riscv-timer", true),
+            ("SiFive PLIC  10 Edge      ttyS0", false),
+            ("CPUINTC  11  timer", true),
+            ("MIPS   7  timer", true),
+            ("MIPS   3  eth0", false),
+            ("MIPS GIC Local   1  timer", true),
+            ("xen-percpu    -virq     timer0", true),
+            ("xen-dyn    -event     xenbus", false),
+            ("IO-APIC   2-edge      timer", false),
+            ("PCI-MSIX-0000:00:02.0   1-edge      eth0", false),
+            ("bcm2836-timer   1 Edge      arch_timer", true),
+            ("ARMCTRL-level   1 Edge      3f00b880.mailbox", false),
+            ("unheard-of  3 Edge      kvm guest vtimer", true),
+            ("unheard-of  3 Edge      mytwd", false),
+        ] {
+            assert_eq!(row_is_of_cpu(about), is_own, "{about}");
+        }
+    }
+
+    #[test]
+    fn those_of_the_cpu_are_neither_a_device_nor_without_a_handler() {
+        let tree = Tree::new(&[
+            (
+                "proc/interrupts",
+                "     CPU0 CPU1\n 11: 90 80 GICv3  27 Level     arch_timer\n 40: 1 2 GICv3  70 Level     a\n",
+            ),
+            ("proc/irq/11/effective_affinity_list", "0-1\n"),
+            ("proc/irq/40/effective_affinity_list", "0\n"),
+            ("proc/irq/41/effective_affinity_list", "1\n"),
+        ]);
+        let root = tree.root();
+        let irqs = Irqs::read(&root, &TaskScan::read(&root), &root.read_text("/proc/interrupts"));
+        let devices: Vec<u32> = irqs.irqs.value().unwrap().iter().map(|irq| irq.number).collect();
+        assert_eq!(devices, [40]);
+        let unhandled = irqs.unhandled.value().unwrap();
+        assert_eq!(unhandled.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [41]);
     }
 
     #[test]

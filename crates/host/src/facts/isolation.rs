@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::uptime_ticks;
-use super::irq::{InterruptRow, interrupt_table};
+use super::irq::{InterruptRow, interrupt_table, row_is_of_cpu};
 use crate::{CpuList, Reading, Root};
 
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
@@ -93,20 +93,13 @@ fn read_counters(interrupts: &Reading<String>) -> Reading<InterruptCounters> {
         {
             let what = about.split_whitespace().collect::<Vec<_>>().join(" ");
             match label.parse::<u32>() {
-                Ok(_) if is_per_cpu(&what) => {}
+                Ok(_) if row_is_of_cpu(about) => {}
                 Ok(number) => add_device(&mut devices, number, &counts),
                 Err(_) => rows.push(CounterRow { name: label.into(), what, counts }),
             }
         }
         Reading::known(path, InterruptCounters { rows, devices })
     })
-}
-
-/// Timers and counters of the CPU itself, which have a number on Arm.
-fn is_per_cpu(what: &str) -> bool {
-    ["arch_timer", "arm-pmu", "kvm guest vtimer", "local-timer", "twd"]
-        .iter()
-        .any(|name| what.ends_with(name))
 }
 
 fn add_device(devices: &mut [DeviceCount], number: u32, counts: &[u64]) {

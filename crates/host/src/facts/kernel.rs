@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, io::Read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::arch::{self, Family};
 use crate::text::{between, quoted_words, unquoted};
 use crate::{Reading, Root};
 
@@ -17,7 +18,7 @@ pub struct Kernel {
     pub version: Reading<(u32, u32)>,
     /// Build, as `uname -v`; names PREEMPT_RT where the kernel has it.
     pub build: Reading<String>,
-    /// Machine, as `uname -m`.
+    /// Machine, as `uname -m`; the name of its family where /proc/cpuinfo tells no more.
     pub arch: Reading<String>,
     /// Preemption model now in force.
     pub preemption: Reading<Preemption>,
@@ -30,12 +31,15 @@ pub struct Kernel {
     pub lockdown: Reading<String>,
     /// Taint mask (/proc/sys/kernel/tainted).
     pub tainted: Reading<u64>,
+    /// A real-time core beside Linux, which schedules its threads ahead of it, with its version.
+    #[serde(default)]
+    pub cokernel: Reading<String>,
 }
 
 impl Kernel {
     /// Reads the kernel's facts. The release and build come from files, so that a captured machine
     /// has its own; only for the live machine, where /proc is missing, uname(2) is used.
-    pub fn read(root: &Root) -> Self {
+    pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Self {
         let proc_version = root.trimmed("/proc/version");
         let release = root
             .trimmed("/proc/sys/kernel/osrelease")
@@ -54,25 +58,44 @@ impl Kernel {
             release,
             version,
             build,
-            arch: arch(root),
+            arch: arch::read(root, cpuinfo),
             preemption,
             config,
             cmdline,
             lockdown: root.bracketed("/sys/kernel/security/lockdown", '[', ']'),
             tainted: root.number("/proc/sys/kernel/tainted", "a number"),
+            cokernel: cokernel(root),
         }
+    }
+
+    pub fn family(&self) -> Option<Family> {
+        self.arch.value().map(|machine| Family::of(machine))
     }
 }
 
-/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) has it, and only for the live
-/// machine.
-fn arch(root: &Root) -> Reading<String> {
-    let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
-    or_called(root, root.trimmed("/proc/sys/kernel/arch"), "uname -m", &machine)
+/// By the files that only a running core makes.
+fn cokernel(root: &Root) -> Reading<String> {
+    let with_version = |path: &str, name: &str| {
+        root.trimmed(path).map(|version| format!("{name} {version}").trim_end().to_owned())
+    };
+    let folder = |path: &str, name: &str| match root.list_dir(path).value() {
+        Some(_) => Reading::known(path, name.to_owned()),
+        None => Reading::absent(path),
+    };
+    with_version("/proc/xenomai/version", "Xenomai Cobalt")
+        .or_else(|| folder("/proc/xenomai", "Xenomai"))
+        .or_else(|| folder("/sys/class/evl", "Xenomai EVL"))
+        .or_else(|| folder("/sys/devices/virtual/evl", "Xenomai EVL"))
+        .or_else(|| folder("/proc/rtai", "RTAI"))
 }
 
 /// What the running kernel answers to a call, where no file of the live machine has it.
-fn or_called(root: &Root, read: Reading<String>, call: &str, answer: &str) -> Reading<String> {
+pub(super) fn or_called(
+    root: &Root,
+    read: Reading<String>,
+    call: &str,
+    answer: &str,
+) -> Reading<String> {
     if read.value().is_some() {
         return read;
     }
@@ -382,12 +405,26 @@ mod tests {
     use crate::testing::Tree;
 
     #[test]
+    fn a_core_beside_linux_is_known_by_what_it_makes() {
+        for (file, text, name) in [
+            ("proc/xenomai/version", "3.2.1\n", Some("Xenomai Cobalt 3.2.1")),
+            ("proc/xenomai/sched/threads", "", Some("Xenomai")),
+            ("sys/class/evl/clock/x", "", Some("Xenomai EVL")),
+            ("proc/rtai/scheduler", "", Some("RTAI")),
+            ("proc/version", "Linux version 5.4.100-ipipe (u@h) #1\n", None),
+        ] {
+            let tree = Tree::new(&[(file, text)]);
+            assert_eq!(cokernel(&tree.root()).value().map(String::as_str), name, "{file}");
+        }
+    }
+
+    #[test]
     fn release_and_build_come_from_proc_version_where_sys_is_not_captured() {
         let tree = Tree::new(&[(
             "proc/version",
             "Linux version 5.4.140-rt64 (u@h) (gcc (Debian #2) 8.3.0) #1 SMP PREEMPT_RT Tue Aug 17\n",
         )]);
-        let kernel = Kernel::read(&tree.root());
+        let kernel = Kernel::read(&tree.root(), &Reading::absent("/proc/cpuinfo"));
         assert_eq!(kernel.release, Reading::known("/proc/version", "5.4.140-rt64".into()));
         assert_eq!(kernel.version.value(), Some(&(5, 4)));
         assert_eq!(kernel.build.value().unwrap(), "#1 SMP PREEMPT_RT Tue Aug 17");
@@ -411,7 +448,7 @@ mod tests {
             ("sys/kernel/security/lockdown", "none"),
             ("proc/sys/kernel/tainted", "x"),
         ]);
-        let kernel = Kernel::read(&tree.root());
+        let kernel = Kernel::read(&tree.root(), &Reading::absent("/proc/cpuinfo"));
         for why in [
             kernel.release.why_unknown(),
             kernel.version.why_unknown(),
@@ -514,7 +551,7 @@ mod preemption_tests {
     use crate::testing::Tree;
 
     fn reading(files: &[(&str, &str)]) -> Reading<Preemption> {
-        Kernel::read(&Tree::new(files).root()).preemption
+        Kernel::read(&Tree::new(files).root(), &Reading::absent("/proc/cpuinfo")).preemption
     }
 
     fn model(files: &[(&str, &str)]) -> Option<Preemption> {

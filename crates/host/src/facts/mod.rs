@@ -5,6 +5,7 @@
 //! if its subject is new.
 
 pub mod app;
+pub mod arch;
 pub mod cpu;
 pub mod devices;
 pub mod irq;
@@ -97,7 +98,7 @@ impl Facts {
         let cpuinfo = root.read_text("/proc/cpuinfo");
         let meminfo = root.read_text("/proc/meminfo");
         let settings = settings::read(root);
-        let kernel = kernel::Kernel::read(root);
+        let kernel = kernel::Kernel::read(root, &cpuinfo);
         let cpus = cpu::Cpus::read(root);
         let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::TaskScan::read(root);

@@ -425,7 +425,13 @@ mod tests {
         let root = tree.root();
         let cpuinfo = root.read_text("/proc/cpuinfo");
         let settings = Settings::new();
-        Platform::read(&root, &cpuinfo, &Kernel::read(&root), &Cpus::read(&root), &settings)
+        Platform::read(
+            &root,
+            &cpuinfo,
+            &Kernel::read(&root, &cpuinfo),
+            &Cpus::read(&root),
+            &settings,
+        )
     }
 
     #[test]

@@ -108,6 +108,25 @@ mod irq_shared {
         assert_eq!(with(vec![irq(16, "snd, ehci_hcd:usb1", &[0], &[0])]), Good);
         assert_eq!(with(vec![irq(16, "snd", &[2], &[2])]), Good);
         assert_eq!(with(vec![]), Unknown);
+        let silent = Irq { count: 0, ..irq(16, "snd, ehci_hcd:usb1", &[2], &[2]) };
+        assert_eq!(with(vec![silent]), Good);
+    }
+
+    #[test]
+    fn only_what_sits_in_a_slot_is_sent_to_another() {
+        let remedies = |chip: &str| {
+            let mut facts = good();
+            let shared = Irq { chip: chip.into(), ..irq(27, "pcie, wlan0", &[2], &[2]) };
+            facts.irqs.irqs = Reading::known("/proc/interrupts", vec![shared]);
+            IRQ_SHARED.judge(&facts, &intent()).remedies
+        };
+        let says_slot = |chip| match remedies(chip).as_slice() {
+            [Remedy::Manual { text }] => text.contains("slot"),
+            other => panic!("{other:?}"),
+        };
+        assert!(says_slot("IO-APIC 16-fasteoi"));
+        assert!(!says_slot("GICv2 59 Level"));
+        assert!(!says_slot("SiFive PLIC 9 Edge"));
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) fn of(shape: &Shape) -> Facts {
             ),
             lockdown: known("/sys/kernel/security/lockdown", "none".into()),
             tainted: known("/proc/sys/kernel/tainted", 0),
+            cokernel: Reading::absent("/proc/xenomai"),
         },
         cpus: cpus(&online),
         clock: facts::ClockSource {
