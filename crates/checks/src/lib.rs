@@ -12,6 +12,7 @@ pub mod check;
 mod contract;
 mod device;
 pub mod draft;
+mod first;
 mod isolation;
 mod kernel;
 mod known;
@@ -29,6 +30,7 @@ pub mod trials;
 pub mod value;
 
 pub use check::{Check, Judge, Needs};
+pub use first::{FirstSentence, first_sentence};
 pub use profile::Profile;
 
 use std::collections::BTreeMap;

@@ -25,8 +25,8 @@ pub use report::Report;
 pub use weakness::{early_end, loads_ran};
 
 pub use rtproof_checks::{
-    self as units, self as quantity, self as intent, self as checks, Intent, Profile, application,
-    profile, trials,
+    self as units, self as quantity, self as intent, self as checks, FirstSentence, Intent,
+    Profile, application, profile, trials,
 };
 pub use rtproof_model::{
     Evidence, Finding, Impact, Integrity, Remedy, Status, Verdict, VerdictAnswer, When,

@@ -5,6 +5,8 @@ mod frequency;
 mod idle;
 mod smt;
 
+pub(crate) use smt::threads;
+
 use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::power as knobs};
 
 use crate::check::{Check, Judge};

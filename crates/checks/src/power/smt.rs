@@ -96,7 +96,7 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 /// The threads of a CPU's core, where it has more than one.
-pub(super) fn threads(cpu: &Cpu) -> Option<CpuList> {
+pub(crate) fn threads(cpu: &Cpu) -> Option<CpuList> {
     let threads = cpu.siblings.value()?.union(&CpuList::new([cpu.id]));
     (threads.len() > 1).then_some(threads)
 }

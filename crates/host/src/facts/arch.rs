@@ -22,8 +22,9 @@ fn arch_of_cpuinfo(text: &str) -> Option<String> {
     if field("vendor_id").is_some_and(|vendor| vendor.starts_with("IBM/S390")) {
         return Some("s390x".into());
     }
-    if let Some(flags) = field("flags").filter(|_| field("vendor_id").is_some()) {
-        let is_64 = flags.split(' ').any(|flag| flag == "lm");
+    let has_flag = |name| field("flags").is_some_and(|flags| flags.split(' ').any(|it| it == name));
+    if has_flag("fpu") {
+        let is_64 = has_flag("lm");
         // Only a 32-bit kernel names this fault of the first Pentiums.
         let has_bug = field("fdiv_bug").is_some();
         return Some(if is_64 && !has_bug { "x86_64" } else { "i686" }.into());

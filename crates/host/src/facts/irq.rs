@@ -192,41 +192,43 @@ fn chip_and_actions(text: &str) -> (String, Option<String>) {
     (chip.join(" "), actions)
 }
 
-/// Controllers whose interrupts are each CPU's own, and which of their lines are.
-const CPU_CONTROLLERS: &[(&str, fn(u32) -> bool)] = &[
-    // drivers/irqchip/irq-gic.c, irq-gic-v3.c: private interrupts of a CPU lie below 32, the
-    // extended ones at 1056. `GICv2m` is a device's.
-    ("GIC ", is_private_to_gic),
-    ("GIC-", is_private_to_gic),
-    ("GICv1 ", is_private_to_gic),
-    ("GICv2 ", is_private_to_gic),
-    ("GICv3 ", is_private_to_gic),
-    ("GICv4 ", is_private_to_gic),
-    ("GICv5-PPI", |_| true),
-    ("AIC-FIQ", |_| true),
-    ("bcm2836-timer", |_| true),
-    ("bcm2836-pmu", |_| true),
-    ("bcm2836-ipi", |_| true),
-    // drivers/irqchip/irq-armada-370-xp.c
-    ("MPIC ", |line| line < 29),
-    ("armada_370_xp_irq ", |line| line < 29),
-    ("RISC-V INTC", |_| true),
-    ("riscv-intc", |_| true),
-    ("CPUINTC", |_| true),
-    ("MIPS GIC Local", |_| true),
-    ("ARC core Intc", |_| true),
-    ("ARC In-core Intc", |_| true),
-    // arch/mips/kernel/cevt-r4k.c: two by software, the seventh is the timer's.
-    ("MIPS ", |line| line < 2 || line == 7),
-    ("XIVE-IPI", |_| true),
-    // arch/powerpc/include/asm/xics.h: the two lines of the presentation controller itself
-    ("XICS ", |line| line <= 2),
-    ("xen-percpu", |_| true),
-];
+/// First and last line of a range.
+type Lines = (u32, u32);
 
-fn is_private_to_gic(line: u32) -> bool {
-    line < 32 || (1056..1120).contains(&line)
-}
+const ALL: &[Lines] = &[(0, u32::MAX)];
+
+/// drivers/irqchip/irq-gic-v3.c: private interrupts of a CPU, and the extended ones.
+const PRIVATE_TO_GIC: &[Lines] = &[(0, 31), (1056, 1119)];
+
+/// Controllers, and which of their lines are each CPU's own. `GICv2m` is a device's.
+const CPU_CONTROLLERS: &[(&str, &[Lines])] = &[
+    ("GIC ", PRIVATE_TO_GIC),
+    ("GIC-", PRIVATE_TO_GIC),
+    ("GICv1 ", PRIVATE_TO_GIC),
+    ("GICv2 ", PRIVATE_TO_GIC),
+    ("GICv3 ", PRIVATE_TO_GIC),
+    ("GICv4 ", PRIVATE_TO_GIC),
+    ("GICv5-PPI", ALL),
+    ("AIC-FIQ", ALL),
+    ("bcm2836-timer", ALL),
+    ("bcm2836-pmu", ALL),
+    ("bcm2836-ipi", ALL),
+    // drivers/irqchip/irq-armada-370-xp.c
+    ("MPIC ", &[(0, 28)]),
+    ("armada_370_xp_irq ", &[(0, 28)]),
+    ("RISC-V INTC", ALL),
+    ("riscv-intc", ALL),
+    ("CPUINTC", ALL),
+    ("MIPS GIC Local", ALL),
+    // arch/mips/kernel/cevt-r4k.c: two by software, the seventh is the timer's.
+    ("MIPS ", &[(0, 1), (7, 7)]),
+    ("ARC core Intc", ALL),
+    ("ARC In-core Intc", ALL),
+    ("XIVE-IPI", ALL),
+    // arch/powerpc/include/asm/xics.h: the lines of the presentation controller itself
+    ("XICS ", &[(0, 2)]),
+    ("xen-percpu", ALL),
+];
 
 /// Timers and counters of the CPU itself whose controller is not known.
 const CPU_HANDLERS: &[&str] = &[
@@ -247,7 +249,8 @@ fn is_of_cpu(chip: &str, actions: &str) -> bool {
         let digits = word.split('-').next().unwrap_or_default();
         digits.parse::<u32>().ok()
     });
-    let is_its = |(name, is_own): &(&str, fn(u32) -> bool)| {
+    let is_its = |(name, lines): &(&str, &[Lines])| {
+        let is_own = |line| lines.iter().any(|&(first, last)| (first..=last).contains(&line));
         chip.starts_with(name) && line.is_none_or(is_own)
     };
     let is_named = |name: &&str| {

@@ -7,7 +7,7 @@ pub(crate) mod tune;
 use std::path::Path;
 
 use rtproof_judge::{
-    Finding, Status,
+    Finding, FirstSentence, Status,
     causes::Spikes,
     compare::{self, CauseCell, CauseLine, Comparison, Group, Mismatch, Side},
     units,
@@ -30,6 +30,7 @@ const FINDINGS_NAMED_MAX: usize = 3;
 /// The answer. `only`: checks and sections that were asked for; `root`: the machine, where it is
 /// not the running one.
 pub(crate) fn check_answer(
+    first: Option<&FirstSentence>,
     findings: &[Finding],
     given: &GivenOptions<'_>,
     only: &[String],
@@ -50,6 +51,10 @@ pub(crate) fn check_answer(
     } else {
         root.is_none().then(|| given.prove())
     };
+    if let Some(first) = first {
+        let (result, why) = (first.sentence.clone(), Some(first.why.clone()));
+        return Answer { result, tone, why, next: next.filter(|_| first.is_in_the_plan) };
+    }
     let result = format!("{bad} bad, {doubtful} doubtful of {}; {unknown} unknown", findings.len());
     Answer { result, tone, why: worst_findings(findings), next }
 }
@@ -356,7 +361,7 @@ mod check_tests {
         let intent = IntentArgs { profile: Some("audio".into()), ..IntentArgs::default() };
         let path = Path::new("my machine.txt");
         let only = ["power".to_owned()];
-        let answer = check_answer(&findings(Status::Bad), &given(&intent), &only, Some(path));
+        let answer = check_answer(None, &findings(Status::Bad), &given(&intent), &only, Some(path));
         assert_eq!(answer.result, "4 bad, 0 doubtful of 4; 0 unknown");
         assert_eq!(answer.tone, Tone::Bad);
         let why = answer.why.expect("reasons");
@@ -371,12 +376,12 @@ mod check_tests {
     fn where_nothing_is_bad_the_machine_is_measured_if_it_is_here() {
         let intent = IntentArgs::default();
         let findings = findings(Status::Unknown);
-        let here = check_answer(&findings, &given(&intent), &[], None);
+        let here = check_answer(None, &findings, &given(&intent), &[], None);
         assert_eq!(here.tone, Tone::Doubtful, "unknown is no pass");
         assert_eq!(here.next.as_deref(), Some("rtproof prove --cpus 2-3 --budget 100us"));
         assert_eq!(here.why, None);
         let captured =
-            check_answer(&findings, &given(&intent), &[], Some(Path::new("machine.txt")));
+            check_answer(None, &findings, &given(&intent), &[], Some(Path::new("machine.txt")));
         assert_eq!(captured.next, None);
     }
 }

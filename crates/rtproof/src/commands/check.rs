@@ -18,7 +18,9 @@ use rtproof_host::{
     },
     tune,
 };
-use rtproof_judge::{Finding, Intent, application, checks, report::MachineSummary, units};
+use rtproof_judge::{
+    Finding, FirstSentence, Intent, application, checks, report::MachineSummary, units,
+};
 use rtproof_measure::LiveTasks;
 use rtproof_render::page::{FindingDetail, Terminal};
 use rtproof_run::{
@@ -172,6 +174,9 @@ pub(crate) struct Audit {
     pub(super) schema: &'static str,
     /// The machine in short.
     machine: MachineSummary,
+    /// What comes before all findings, where one thing decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<FirstSentence>,
     /// What it was looked at for.
     pub(super) intent: rtproof_results::IntentShown,
     /// Answers of the checks.
@@ -215,11 +220,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         application = Some(Application::judge(&facts, app, &intent));
         facts = application::without_own(&facts, app);
     }
+    let findings = checks::judge_all(&facts, &intent);
+    // Who asks for some checks, or for an application, asks something else.
+    let is_whole = args.only.is_empty() && app.is_none() && args.prove.is_empty();
+    let first = is_whole.then(|| checks::first_sentence(&facts, &intent, &findings)).flatten();
     let mut audit = Audit {
         schema: SCHEMA,
         machine: MachineSummary::of(&facts),
+        first,
         intent: rtproof_results::IntentShown::of(&intent),
-        findings: selection.of_findings(checks::judge_all(&facts, &intent)),
+        findings: selection.of_findings(findings),
         application,
         proofs: Vec::new(),
     };
@@ -237,7 +247,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         user: args.user.as_deref(),
     };
     let answer = |audit: &Audit| {
-        answers::check_answer(&audit.all(), &given, &args.only, args.root.as_deref())
+        let findings = audit.all();
+        let first = audit.first.as_ref();
+        answers::check_answer(first, &findings, &given, &args.only, args.root.as_deref())
     };
     let first = answer(&audit);
     let is_text = !args.json && args.format == CheckFormat::Text;
