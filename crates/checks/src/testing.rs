@@ -605,7 +605,8 @@ fn fill_isolation(facts: &mut Facts) {
         is_complete: true,
     };
     let device = |cpu| DeviceCount { cpu, count: u64::from(cpu < 2) * 90_000, most: None };
-    let counters = InterruptCounters { rows: Vec::new(), devices: (0..4).map(device).collect() };
+    let devices = (0..4).map(device).collect();
+    let counters = InterruptCounters { rows: Vec::new(), devices, is_cut: false };
     facts.isolation = Isolation {
         cpusets: Reading::known("/sys/fs/cgroup", cpusets),
         partitioned: Reading::known("/sys/fs/cgroup/cpuset.cpus.isolated", cpus(&[])),

@@ -56,6 +56,9 @@ pub struct InterruptCounters {
     /// Rows with a name: LOC, RES, CAL, TLB, IPI0 ...
     pub rows: Vec<CounterRow>,
     pub devices: Vec<DeviceCount>,
+    /// Whether the row of errors is missing, which ends the table on x86 and Arm.
+    #[serde(default)]
+    pub is_cut: bool,
 }
 
 /// A row with a name.
@@ -88,9 +91,13 @@ fn read_counters(interrupts: &Reading<String>) -> Reading<InterruptCounters> {
         let device = |&cpu: &u32| DeviceCount { cpu, count: 0, most: None };
         let mut devices: Vec<DeviceCount> = cpus.iter().map(device).collect();
         let mut rows = Vec::new();
-        for InterruptRow { label, counts, about } in
-            lines.filter(|row| row.counts.len() == cpus.len())
-        {
+        let (mut has_ending_kind, mut has_end) = (false, false);
+        for InterruptRow { label, counts, about } in lines {
+            has_ending_kind |= matches!(label, "LOC" | "RES" | "IPI0");
+            has_end |= matches!(label, "ERR" | "Err");
+            if counts.len() != cpus.len() {
+                continue;
+            }
             let what = about.split_whitespace().collect::<Vec<_>>().join(" ");
             match label.parse::<u32>() {
                 Ok(_) if row_is_of_cpu(about) => {}
@@ -98,7 +105,10 @@ fn read_counters(interrupts: &Reading<String>) -> Reading<InterruptCounters> {
                 Err(_) => rows.push(CounterRow { name: label.into(), what, counts }),
             }
         }
-        Reading::known(path, InterruptCounters { rows, devices })
+        Reading::known(
+            path,
+            InterruptCounters { rows, devices, is_cut: has_ending_kind && !has_end },
+        )
     })
 }
 
