@@ -1,8 +1,9 @@
 //! Captures of machines: a machine is read as the checks read it, and what is read is recorded.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::capture::form::{CaptureRecorder, escape};
+use crate::capture::form::{CaptureEntry, CaptureRecorder, escape};
 use crate::facts::app::{App, AppError, Target};
 use crate::{Capture, Facts, Root};
 
@@ -35,6 +36,27 @@ impl Capture {
             known(&kernel.arch),
             env!("CARGO_PKG_VERSION")
         );
-        Self { origin: root.origin(), about: vec![about], entries: recorder.entries() }
+        let mut entries = for_plans(root);
+        entries.extend(recorder.entries());
+        Self { origin: root.origin(), about: vec![about], entries }
     }
+}
+
+/// What only a plan looks for: which CPUs can be taken offline, and what is not there. A plan of the
+/// capture says the same then. Files of boot loaders stay out, as they may hold passwords.
+fn for_plans(root: &Root) -> BTreeMap<String, CaptureEntry> {
+    const CPUS: &str = "/sys/devices/system/cpu";
+    let recorder = Arc::new(CaptureRecorder::default());
+    let root = root.recorded(Arc::clone(&recorder));
+    for cpu in root.list_numbered(CPUS, "cpu").value().into_iter().flatten() {
+        let _ = root.read_text(&format!("{CPUS}/cpu{cpu}/online"));
+    }
+    // An error tells of a file that is there.
+    let _ = crate::boot::detect(&root);
+    for (folder, _) in crate::tune::kinds::CPU_GROUPS {
+        let _ = root.list_dir(folder);
+    }
+    let mut entries = recorder.entries();
+    entries.retain(|path, entry| path.starts_with(CPUS) || *entry == CaptureEntry::Absent);
+    entries
 }

@@ -11,6 +11,7 @@ use std::{
     process::{Output, Stdio},
 };
 
+use crate::support::small::Small;
 use crate::support::{
     self, ACCEPTED, FAILED, USAGE, code, expect_code, files, folder, run, stderr, stdout,
 };
@@ -295,4 +296,58 @@ fn a_folder_is_captured_and_a_pipe_is_read() {
     let piped = child.wait_with_output().expect("it ends");
     let direct = run(folder.path(), &["check", "--json", "--root", "machine"]);
     assert_eq!((code(&piped), json(&piped)), (code(&direct), json(&direct)));
+}
+
+/// What a plan says, without the step that only a folder can take.
+fn planned(root: &Path, options: &[&str]) -> String {
+    let root = root.to_str().expect("UTF-8");
+    let mut args = vec!["tune", "plan", "--root", root];
+    args.extend(options);
+    let output = run(Path::new("/"), &args);
+    // The name of the host is redacted.
+    let text = stdout(&output).replace(root, "[MACHINE]").replace("plc7", "host-1");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("Next ")).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn a_capture_of_a_folder_plans_what_the_folder_plans() {
+    let threads = |tree: &Small| {
+        for cpu in 0..4 {
+            let topology = format!("/sys/devices/system/cpu/cpu{cpu}/topology");
+            let core = cpu % 2;
+            tree.write(
+                &format!("{topology}/thread_siblings_list"),
+                &format!("{core},{}\n", core + 2),
+            );
+            tree.write(&format!("{topology}/core_id"), &format!("{core}\n"));
+        }
+        tree.write("/sys/devices/system/cpu/smt/active", "1\n");
+        tree.write("/sys/devices/system/cpu/smt/control", "on\n");
+    };
+    let old = |tree: &Small| {
+        tree.write("/proc/sys/kernel/osrelease", "4.4.302\n");
+        tree.write("/proc/sys/kernel/version", "#1 SMP PREEMPT\n");
+    };
+    let interrupts = |tree: &Small| {
+        let table = "    CPU0 CPU1 CPU2 CPU3\n 30: 1 2 3 4 IO-APIC  30-fasteoi   eth0\n";
+        tree.write("/proc/interrupts", table);
+        tree.write("/proc/irq/30/smp_affinity_list", "0-3\n");
+    };
+    let changes: [&dyn Fn(&Small); 4] = [&|_| {}, &threads, &old, &interrupts];
+    for (number, change) in changes.iter().enumerate() {
+        let tree = Small::new();
+        change(&tree);
+        let folder = tree.file("/");
+        let file = support::folder();
+        let file = file.path().join("machine.txt");
+        let args = ["capture", "--root", folder.to_str().expect("UTF-8")];
+        let args = [&args[..], &[file.to_str().expect("UTF-8")]].concat();
+        expect_code(&run(Path::new("/"), &args), ACCEPTED);
+        for options in [&[][..], &["--cpus", "3"], &["--cpus", "2-3", "--budget", "100us"]] {
+            let of_folder = planned(folder.as_path(), options);
+            assert!(of_folder.starts_with("Result "), "{of_folder}");
+            assert_eq!(of_folder, planned(&file, options), "{number} {options:?}");
+        }
+    }
 }

@@ -149,7 +149,7 @@ impl Kind for Hotplug<'_> {
 }
 
 /// Where groups of CPUs are mounted: version 2, version 1, a second hierarchy of version 2.
-const GROUPS: &[(&str, &[&str])] = &[
+pub(crate) const CPU_GROUPS: &[(&str, &[&str])] = &[
     ("/sys/fs/cgroup", &["cpuset.cpus"]),
     ("/sys/fs/cgroup/cpuset", &["cpuset.cpus", "cpus"]),
     ("/sys/fs/cgroup/unified", &["cpuset.cpus"]),
@@ -254,7 +254,7 @@ fn is_members(path: &str) -> bool {
 fn groups(root: &Root, going: &CpuList) -> Result<Vec<(String, Bytes)>, ChangeError> {
     let mut found: Vec<(String, Bytes)> = Vec::new();
     let mut seen = 0;
-    for (top, files) in GROUPS {
+    for (top, files) in CPU_GROUPS {
         let mut todo = vec![(*top).to_owned()];
         while let Some(folder) = todo.pop() {
             seen += 1;

@@ -22,6 +22,7 @@ pub mod task;
 pub(super) mod unit;
 mod value;
 
+pub(crate) use hotplug::CPU_GROUPS;
 use kind::{ChangeError, ChangeProperties, Kind, Machine, Owner, State, StateComparison};
 
 use crate::change::{Change, Compare};
