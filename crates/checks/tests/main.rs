@@ -6,5 +6,6 @@
     reason = "tests read and write their own files, and say what they did"
 )]
 
+mod corpus;
 mod denied;
 mod kernels;
