@@ -111,7 +111,7 @@ fn archive(kernel: &Path, busybox: &Path) -> Result<Vec<u8>> {
 }
 
 /// A static busybox of this architecture, from its package.
-fn busybox(cache: &Cache, arch: Arch) -> Result<PathBuf> {
+pub(crate) fn busybox(cache: &Cache, arch: Arch) -> Result<PathBuf> {
     let section = match arch {
         Arch::X86_64 => "busybox-x86",
         Arch::Aarch64 => "busybox-arm",

@@ -28,6 +28,8 @@ pub mod modules;
 #[cfg(test)]
 mod monitored;
 #[cfg(test)]
+mod old_kernels;
+#[cfg(test)]
 mod outside;
 pub mod pins;
 pub mod plants;

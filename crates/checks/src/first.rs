@@ -1,5 +1,5 @@
-//! What somebody who knows the field says first of a machine, before any list of findings: one
-//! sentence at most, and only what the facts show for certain.
+//! What an expert says first of a machine, before any list of findings: one sentence at most, and
+//! only what the facts show for certain.
 
 use rtproof_host::{
     CpuList, Facts,
@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::machine::{self, built_with, cpus, guest, rt_cpus};
 use crate::{Finding, Intent, ns, power};
 
+/// The one sentence, with its reason, as data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FirstSentence {
     /// Id of the situation: kebab-case, never changed.
@@ -86,8 +87,8 @@ fn wsl(facts: &Facts, _: &Intent) -> Said {
     let release = facts.kernel.release.value()?.to_lowercase();
     release.contains("microsoft").then(|| {
         (
-            "This is WSL, a guest of Windows: latencies measured here say nothing of Linux on this \
-             hardware."
+            "This is WSL, a guest of Windows: latencies measured here say nothing of Linux on \
+             this hardware."
                 .into(),
             "Windows schedules the virtual CPUs; a distribution's kernel package or boot parameter \
              has no effect. Boot Linux itself, from a live USB stick, and check it there."
@@ -124,7 +125,7 @@ fn tick_resolution(facts: &Facts, intent: &Intent) -> Said {
     })
 }
 
-/// A share of stolen time that is told, in percent.
+/// From this share of stolen time on it stands first, in percent.
 const STOLEN_PERCENT: u64 = 1;
 
 /// /proc/stat counts in USER_HZ, which is 100 on every architecture of Linux today.
@@ -144,8 +145,8 @@ fn stolen_time(facts: &Facts, _: &Intent) -> Said {
         };
         (
             format!(
-                "The host took {percent} % of {of} since boot: no setting inside the guest prevents \
-                 that."
+                "The host took {percent} % of {of} since boot: no setting inside the guest \
+                 prevents that."
             ),
             "While a virtual CPU is stolen, real-time threads stand still, too. On the host: virsh \
              vcpupin GUEST 0 3, and nothing else on that CPU."
@@ -215,7 +216,7 @@ fn not_preempt_rt(facts: &Facts, intent: &Intent) -> Said {
 /// Interrupts since boot from which one is named.
 const OFTEN: u64 = 10_000;
 
-/// An interrupt that somebody bound to CPUs which are isolated.
+/// An interrupt whose affinity names isolated CPUs and no others.
 fn bound_interrupt(facts: &Facts, intent: &Intent) -> Said {
     let isolated = facts.cpus.isolated.value()?.intersection(&intent.rt_cpus);
     let counters = facts.isolation.counters.value()?;
@@ -320,7 +321,7 @@ fn shared_cores(facts: &Facts, intent: &Intent) -> Said {
     })
 }
 
-/// Real-time CPUs that somebody chose across the nodes of the machine.
+/// Real-time CPUs that were chosen across the nodes of the machine.
 fn many_nodes(facts: &Facts, intent: &Intent) -> Said {
     let online = facts.cpus.online.value()?;
     if intent.rt_cpus.difference(online).is_empty() && online.difference(&intent.rt_cpus).is_empty()
@@ -337,7 +338,8 @@ fn many_nodes(facts: &Facts, intent: &Intent) -> Said {
     (of.len() > 1).then(|| {
         (
             format!(
-                "The real-time {} lie on {} NUMA nodes: take those of one, as {} of node {largest}.",
+                "The real-time {} lie on {} NUMA nodes: take those of one, as {} of node \
+                 {largest}.",
                 cpus(&intent.rt_cpus),
                 of.len(),
                 cpus(set)
@@ -477,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_is_named_where_somebody_bound_it() {
+    fn an_interrupt_is_named_where_it_was_bound() {
         let with = |asked: &[u32], count| {
             let mut facts = good();
             let mut irqs = facts.irqs.irqs.value().cloned().unwrap();

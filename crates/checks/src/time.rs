@@ -2,10 +2,8 @@
 
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,
-    facts::{
-        arch::Family,
-        virt::{Unit, Units},
-    },
+    arch::Family,
+    facts::virt::{Unit, Units},
     knob::{KnobArch, Place},
     knobs::cpu::{self as knobs, CLOCKSOURCE},
 };

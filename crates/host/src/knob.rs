@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::arch::Family;
+use crate::arch::Family;
 
 /// A setting of the machine: where it is, what it affects, how it is undone.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@
     allow(clippy::disallowed_methods, reason = "tests make the machines that they read")
 )]
 
+pub mod arch;
 pub mod boot;
 pub mod capture;
 pub mod change;

@@ -42,8 +42,8 @@ impl Capture {
     }
 }
 
-/// What only a plan looks for: which CPUs can be taken offline, and what is not there. A plan of the
-/// capture says the same then. Files of boot loaders stay out, as they may hold passwords.
+/// What only a plan looks for: which CPUs can be taken offline, and what is not there. A plan of
+/// the capture says the same then. Files of boot loaders stay out, as they may hold passwords.
 fn for_plans(root: &Root) -> BTreeMap<String, CaptureEntry> {
     const CPUS: &str = "/sys/devices/system/cpu";
     let recorder = Arc::new(CaptureRecorder::default());

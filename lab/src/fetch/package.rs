@@ -2,12 +2,13 @@
 
 use std::process::Output;
 
-/// Which of Debian's archives has it.
+/// Which archive has it: one of Debian's, or Ubuntu's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Archive {
     /// `debian`: releases and backports.
     Debian,
     Security,
+    Ubuntu,
 }
 
 impl Archive {
@@ -16,11 +17,11 @@ impl Archive {
         let server = std::env::var("RTPROOF_LAB_MIRROR").ok().filter(|server| !server.is_empty());
         let server = server.unwrap_or_else(|| "http://deb.debian.org".to_owned());
         let server = server.trim_end_matches('/');
-        let folder = match self {
-            Self::Debian => "debian",
-            Self::Security => "debian-security",
-        };
-        format!("{server}/{folder}")
+        match self {
+            Self::Debian => format!("{server}/debian"),
+            Self::Security => format!("{server}/debian-security"),
+            Self::Ubuntu => "http://archive.ubuntu.com/ubuntu".to_owned(),
+        }
     }
 }
 

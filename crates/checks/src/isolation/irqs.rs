@@ -2,8 +2,8 @@
 
 use rtproof_host::{
     CpuList, Facts, Reading,
+    arch::Family,
     facts::{
-        arch::Family,
         irq::{self, Irq},
         isolation::{CounterRow, DeviceCount},
     },

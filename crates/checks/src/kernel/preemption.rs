@@ -1,10 +1,6 @@
 //! Preemption model, HZ and high-resolution timers, and options of the build that stall a CPU.
 
-use rtproof_host::{
-    Facts, Reading,
-    facts::{arch::Family, kernel::Preemption},
-    knobs,
-};
+use rtproof_host::{Facts, Reading, arch::Family, facts::kernel::Preemption, knobs};
 
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;

@@ -9,7 +9,8 @@
 
 use rtproof_host::{
     CpuList, Facts,
-    facts::{arch::Family, cpu::Cpu},
+    arch::Family,
+    facts::cpu::Cpu,
     knobs::power::{ONLINE, SMT},
 };
 

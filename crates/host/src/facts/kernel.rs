@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arch::{self, Family};
+use crate::arch::{self, Family};
 use crate::text::{between, quoted_words, unquoted};
 use crate::{Reading, Root};
 
@@ -58,7 +58,7 @@ impl Kernel {
             release,
             version,
             build,
-            arch: arch::read(root, cpuinfo),
+            arch: read_arch(root, cpuinfo),
             preemption,
             config,
             cmdline,
@@ -71,6 +71,18 @@ impl Kernel {
     pub fn family(&self) -> Option<Family> {
         self.arch.value().map(|machine| Family::of(machine))
     }
+}
+
+/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) has it, and only for the live
+/// machine. Each architecture writes /proc/cpuinfo in its own way.
+fn read_arch(root: &Root, cpuinfo: &Reading<String>) -> Reading<String> {
+    let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
+    or_called(root, root.trimmed("/proc/sys/kernel/arch"), "uname -m", &machine).or_else(|| {
+        cpuinfo.as_ref().and_then(|path, text| match arch::of_cpuinfo(text) {
+            Some(name) => Reading::known(path, name),
+            None => Reading::absent(path),
+        })
+    })
 }
 
 /// By the files that only a running core makes.
@@ -90,12 +102,7 @@ fn cokernel(root: &Root) -> Reading<String> {
 }
 
 /// What the running kernel answers to a call, where no file of the live machine has it.
-pub(super) fn or_called(
-    root: &Root,
-    read: Reading<String>,
-    call: &str,
-    answer: &str,
-) -> Reading<String> {
+fn or_called(root: &Root, read: Reading<String>, call: &str, answer: &str) -> Reading<String> {
     if read.value().is_some() {
         return read;
     }

@@ -5,7 +5,6 @@
 //! if its subject is new.
 
 pub mod app;
-pub mod arch;
 pub mod cpu;
 pub mod devices;
 pub mod irq;

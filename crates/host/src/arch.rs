@@ -1,23 +1,9 @@
 //! The architecture, from what a copy of a machine holds of it.
 
-use super::kernel::or_called;
 use crate::text::field;
-use crate::{Reading, Root};
-
-/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) has it, and only for the live
-/// machine. Each architecture writes /proc/cpuinfo in its own way.
-pub(super) fn read(root: &Root, cpuinfo: &Reading<String>) -> Reading<String> {
-    let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
-    or_called(root, root.trimmed("/proc/sys/kernel/arch"), "uname -m", &machine).or_else(|| {
-        cpuinfo.as_ref().and_then(|path, text| match arch_of_cpuinfo(text) {
-            Some(name) => Reading::known(path, name),
-            None => Reading::absent(path),
-        })
-    })
-}
 
 /// By what arch/*/kernel (`show_cpuinfo`) alone writes.
-fn arch_of_cpuinfo(text: &str) -> Option<String> {
+pub(crate) fn of_cpuinfo(text: &str) -> Option<String> {
     let field = |name| field(text, name);
     if field("vendor_id").is_some_and(|vendor| vendor.starts_with("IBM/S390")) {
         return Some("s390x".into());
@@ -123,9 +109,9 @@ mod tests {
             ("system type : Generic\ncpu model : MIPS 24Kc V5.0\n", "mips", Family::Other),
             ("CPU Family : Loongson-64bit\nModel Name : 3A5000\n", "loongarch64", Family::Other),
         ] {
-            assert_eq!(arch_of_cpuinfo(text).as_deref(), Some(arch), "{text}");
+            assert_eq!(of_cpuinfo(text).as_deref(), Some(arch), "{text}");
             assert_eq!(Family::of(arch), family, "{text}");
         }
-        assert_eq!(arch_of_cpuinfo("processor : 0\n"), None);
+        assert_eq!(of_cpuinfo("processor : 0\n"), None);
     }
 }
