@@ -88,8 +88,8 @@ impl Loss {
 }
 
 /// What became better or worse on a machine when one path of it was lost, and how many were
-/// tried: every ninth of those that differ by more than a number, others on each machine; every
-/// third with FULL=1.
+/// tried: every ninth or 27th of those that differ by more than a number, others on each machine;
+/// every third with FULL=1.
 fn wrong(loss: Loss, number: usize, name: &str, capture: &Capture) -> (usize, Vec<String>) {
     let whole = facts(capture);
     let intent = intent(&whole);
@@ -97,7 +97,11 @@ fn wrong(loss: Loss, number: usize, name: &str, capture: &Capture) -> (usize, Ve
     let alike = |path: &str| path.replace(|c: char| c.is_ascii_digit(), "");
     let paths: BTreeMap<String, String> =
         capture.paths().map(|path| (alike(path), path.to_owned())).collect();
-    let step = if is_full() { 3 } else { 9 };
+    let step = match (is_full(), loss) {
+        (true, _) => 3,
+        (false, Loss::Denied) => 9,
+        (false, _) => 27,
+    };
     let (mut tried, mut wrong) = (0, Vec::new());
     for path in paths.into_values().skip(number % step).step_by(step) {
         let mut less = capture.clone();
@@ -152,10 +156,10 @@ fn no_answer_gets_better_for_what_could_not_be_read() {
 
 #[test]
 fn no_answer_becomes_good_for_what_is_missing() {
-    assert!(nothing_gets_better(Loss::Absent) > 150);
+    assert!(nothing_gets_better(Loss::Absent) > 50);
 }
 
 #[test]
 fn no_answer_becomes_good_for_what_is_cut_off() {
-    assert!(nothing_gets_better(Loss::Cut) > 20);
+    assert!(nothing_gets_better(Loss::Cut) > 3);
 }
