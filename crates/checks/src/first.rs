@@ -128,7 +128,7 @@ fn tick_resolution(facts: &Facts, intent: &Intent) -> Said {
 /// From this share of stolen time on it stands first, in percent.
 const STOLEN_PERCENT: u64 = 1;
 
-/// /proc/stat counts in USER_HZ, which is 100 on every architecture of Linux today.
+/// /proc/stat counts in USER_HZ, which is 100 on all architectures but Alpha.
 const USER_HZ: u64 = 100;
 
 fn stolen_time(facts: &Facts, _: &Intent) -> Said {
@@ -312,7 +312,7 @@ fn shared_cores(facts: &Facts, intent: &Intent) -> Said {
     (!others.is_empty()).then(|| {
         (
             format!(
-                "Isolated {} share cores with {}, which take ordinary work.",
+                "Isolated {} share cores with {}, which may take ordinary work.",
                 cpus(&isolated),
                 cpus(&others)
             ),
