@@ -37,11 +37,12 @@ pub fn judge(files: &[(&str, &[u8])]) -> Vec<Finding> {
 /// When a finding is unsound: that is what the targets look for.
 pub fn judge_capture(capture: Capture) -> Vec<Finding> {
     let facts = Facts::read(&Root::captured(capture));
-    let rt_cpus = Intent::default_rt_cpus(&facts);
+    let (rt_cpus, proposed) = Intent::default_rt_cpus(&facts);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     let intent = Intent {
         housekeeping: online.difference(&rt_cpus),
         rt_cpus,
+        proposed,
         priority: 80,
         period_ns: 1_000_000,
         budget_ns: Some(100_000),

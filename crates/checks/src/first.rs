@@ -169,8 +169,8 @@ fn desktop_hypervisor(facts: &Facts, _: &Intent) -> Said {
 
 fn no_cpu_to_isolate(facts: &Facts, _: &Intent) -> Said {
     let online = facts.cpus.online.value()?;
-    let possible = facts.cpus.possible.value()?;
-    (online.len() == 1 && possible.len() == 1).then(|| {
+    let existing = facts.cpus.existing()?;
+    (online.len() == 1 && existing.len() == 1).then(|| {
         let what = match guest(facts) {
             Some(_) => "This guest has one virtual CPU",
             None => "This machine has one CPU",
@@ -393,13 +393,18 @@ fn nothing_kept_free(facts: &Facts, intent: &Intent) -> Said {
     let online = facts.cpus.online.value().filter(|online| online.len() > 2)?;
     let isolated = facts.cpus.isolated.value()?;
     let is_apart = facts.isolation.partitioned.value().is_some_and(|cpus| !cpus.is_empty());
-    (isolated.is_empty() && !is_apart && machine::is_all_rt(facts, intent)).then(|| {
+    let is_open = intent.proposed.is_some() || machine::is_all_rt(facts, intent);
+    (isolated.is_empty() && !is_apart && is_open).then(|| {
+        let instead = match intent.proposed {
+            Some(_) => format!(" {} would suit.", cpus(&intent.rt_cpus)),
+            None => String::new(),
+        };
         (
             format!(
                 "No CPU is kept free: real-time threads share all {} with everything else.",
                 online.len()
             ),
-            "Interrupts and other tasks may come to each of them.".into(),
+            format!("Interrupts and other tasks may come to each of them.{instead}"),
         )
     })
 }

@@ -8,6 +8,7 @@ pub mod application;
 mod blanks;
 pub mod case;
 pub mod check;
+mod choice;
 #[cfg(test)]
 mod contract;
 mod device;
@@ -30,6 +31,7 @@ pub mod trials;
 pub mod value;
 
 pub use check::{Check, Judge, Needs};
+pub use choice::Proposal;
 pub use first::{FirstSentence, first_sentence};
 pub use profile::Profile;
 
@@ -78,8 +80,26 @@ pub fn judge_all(facts: &Facts, intent: &Intent) -> Vec<Finding> {
 /// Runs one check; see [`judge_all`].
 pub fn judge_one(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
     let mut finding = known::fit(judge_online(check, facts, intent), facts);
+    if finding.status == Status::Bad && !is_bad_for_all(check, facts, intent) {
+        finding.status = Status::Doubtful;
+    }
     finding.skipped = intent.skip.get(&finding.check).cloned();
     finding
+}
+
+/// Whether it is bad whichever CPUs are chosen: a machine is not to blame that it was not set up
+/// for CPUs that nobody chose.
+fn is_bad_for_all(check: &Check, facts: &Facts, intent: &Intent) -> bool {
+    let Some(online) = facts.cpus.online.value().filter(|_| intent.proposed.is_some()) else {
+        return true;
+    };
+    let all = Intent {
+        rt_cpus: online.clone(),
+        proposed: None,
+        housekeeping: CpuList::default(),
+        ..intent.clone()
+    };
+    check.judge(facts, &all).status == Status::Bad
 }
 
 fn judge_online(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
@@ -103,6 +123,8 @@ fn judge_online(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
 pub struct Intent {
     /// Real-time CPUs: where latency matters.
     pub rt_cpus: CpuList,
+    /// Why these, where they are a proposal of rtproof; `None`: chosen, or kept free.
+    pub proposed: Option<String>,
     /// The other online CPUs.
     pub housekeeping: CpuList,
     /// Priority of the real-time application (SCHED_FIFO).
@@ -119,16 +141,26 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// The default real-time CPUs: those that the machine itself sets apart. That is
-    /// what is isolated at boot, else by partitions of cgroup v2, else what is tickless, else what
-    /// `isolcpus=`, `nohz_full=` or tuned's `tuned.non_isolcpus=` ask for, in force or not; else
-    /// every online CPU.
+    /// The default real-time CPUs: those that the machine itself sets apart, else a proposal with
+    /// its reasons; every online CPU where none can be kept free.
+    pub fn default_rt_cpus(facts: &Facts) -> (CpuList, Option<String>) {
+        match (Self::set_apart(facts), choice::propose(facts)) {
+            (Some(cpus), _) => (cpus, None),
+            (None, Ok(Proposal { cpus, why })) => (cpus, Some(why)),
+            (None, Err(_)) => (facts.cpus.online.value().cloned().unwrap_or_default(), None),
+        }
+    }
+
+    /// What is isolated at boot, else by partitions of cgroup v2, else what is tickless, else what
+    /// `isolcpus=`, `nohz_full=` or tuned's `tuned.non_isolcpus=` ask for, in force or not.
     ///
     /// OpenShift isolates with `isolcpus=managed_irq,LIST` and no `domain`: nothing counts as
     /// isolated then, and `nohz_full` names the real-time CPUs.
-    pub fn default_rt_cpus(facts: &Facts) -> CpuList {
+    fn set_apart(facts: &Facts) -> Option<CpuList> {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
-        let some = |cpus: Option<&CpuList>| cpus.filter(|cpus| !cpus.is_empty()).cloned();
+        // The kernel keeps CPUs isolated that are possible and not there.
+        let there = |cpus: &CpuList| cpus.clone().within(facts.cpus.existing());
+        let some = |cpus: Option<&CpuList>| cpus.map(there).filter(|cpus| !cpus.is_empty());
         let asked = |key: &str| {
             let asked = machine::requested_cpus(facts, key)?.intersection(&online);
             let is_all = online.difference(&asked).is_empty();
@@ -140,7 +172,6 @@ impl Intent {
             .or_else(|| asked("isolcpus"))
             .or_else(|| asked("nohz_full"))
             .or_else(|| not_housekeeping(facts, &online))
-            .unwrap_or(online)
     }
 
     /// The intent behind a run.
@@ -148,6 +179,7 @@ impl Intent {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         Self {
             rt_cpus: options.cpus.clone(),
+            proposed: None,
             housekeeping: online.difference(&options.cpus),
             priority: options.priority,
             period_ns: options.period_ns,
@@ -241,7 +273,10 @@ mod intent_tests {
     fn the_real_time_cpus_are_those_that_the_machine_sets_apart() {
         let mut facts = good();
         let set = |path: &str, set: &[u32]| Reading::known(path.to_owned(), cpus(set));
-        let of = |facts: &Facts| Intent::default_rt_cpus(facts).to_string();
+        let of = |facts: &Facts| {
+            let (cpus, why) = Intent::default_rt_cpus(facts);
+            if why.is_some() { "proposed".into() } else { cpus.to_string() }
+        };
         facts.cpus.isolated = set("/sys/devices/system/cpu/isolated", &[3]);
         assert_eq!(of(&facts), "3");
         facts.cpus.isolated = set("/sys/devices/system/cpu/isolated", &[]);
@@ -264,7 +299,7 @@ mod intent_tests {
             "isolcpus=8-9",
         ] {
             set_cmdline(&mut facts, none);
-            assert_eq!(of(&facts), "0-3", "{none}");
+            assert_eq!(of(&facts), "proposed", "{none}");
         }
     }
 }

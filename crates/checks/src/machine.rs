@@ -78,17 +78,11 @@ pub(crate) fn why_missing(facts: &Facts, missing: &CpuList) -> String {
     if let Some(why) = online.why_unknown() {
         return format!("{}: {why}", online.path);
     }
-    let is_there = |possible: &CpuList| missing.difference(possible).is_empty();
-    let what = match facts.cpus.possible.value() {
-        Some(possible) if !is_there(possible) => "not in this machine",
+    let what = match facts.cpus.existing() {
+        Some(there) if !missing.difference(there).is_empty() => "not in this machine",
         _ => "offline",
     };
     format!("{}: {what}", cpus(missing))
-}
-
-/// CPUs that the machine has and that are offline.
-pub(crate) fn offline(facts: &Facts) -> Option<CpuList> {
-    Some(facts.cpus.possible.value()?.difference(facts.cpus.online.value()?))
 }
 
 /// The real-time CPUs that are offline; empty where that is unknown.
@@ -348,6 +342,32 @@ pub(crate) fn first_few<T: AsRef<str>>(items: &[T], max: usize) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
+}
+
+/// `800-4100 MHz (the hardware can 4800 MHz)`, for each of the CPUs where they differ.
+pub(crate) fn frequency_range(of: &[&Cpu]) -> String {
+    let range = |cpu: &Cpu| {
+        let mhz = |limit: &Reading<u64>| limit.value().map_or(0, |hz| hz / 1_000_000);
+        let (min, max) = (mhz(&cpu.freq.min_hz), mhz(&cpu.freq.max_hz));
+        let text = if min == max { format!("{max} MHz") } else { format!("{min}-{max} MHz") };
+        match cpu.freq.hardware_max_hz.value().map(|hz| hz / 1_000_000) {
+            Some(most) if max < most => format!("{text} (the hardware can {most} MHz)"),
+            _ => text,
+        }
+    };
+    let mut ranges: Vec<(String, Vec<u32>)> = Vec::new();
+    for cpu in of {
+        let range = range(cpu);
+        match ranges.iter_mut().find(|(known, _)| *known == range) {
+            Some((_, of)) => of.push(cpu.id),
+            None => ranges.push((range, vec![cpu.id])),
+        }
+    }
+    if let [(range, _)] = &ranges[..] {
+        return range.clone();
+    }
+    let one = |(range, of): (String, Vec<u32>)| format!("{} {range}", cpus(&CpuList::new(of)));
+    first_few(&ranges.into_iter().map(one).collect::<Vec<_>>(), 8)
 }
 
 /// A size in its natural binary unit, to one decimal, rounded down.

@@ -121,6 +121,7 @@ pub fn examples() -> impl Iterator<Item = &'static Example> {
 pub fn intent() -> Intent {
     Intent {
         rt_cpus: cpus(&[2, 3]),
+        proposed: None,
         housekeeping: cpus(&[0, 1]),
         priority: 80,
         period_ns: 1_000_000,
@@ -271,7 +272,8 @@ pub fn set_guest(facts: &mut Facts, hypervisor: &str) {
 pub fn set_without_sys(facts: &mut Facts) {
     let found = &mut facts.cpus;
     found.online = Reading::known("/proc/stat", found.online.value().cloned().unwrap_or_default());
-    for list in [&mut found.possible, &mut found.isolated, &mut found.nohz_full] {
+    for list in [&mut found.present, &mut found.possible, &mut found.isolated, &mut found.nohz_full]
+    {
         *list = Reading::absent(list.path.clone());
     }
     found.smt_control = Reading::absent(found.smt_control.path.clone());
@@ -338,6 +340,7 @@ fn four_cpus() -> facts::cpu::Cpus {
     let base = "/sys/devices/system/cpu";
     facts::cpu::Cpus {
         online: Reading::known(format!("{base}/online"), all.clone()),
+        present: Reading::known(format!("{base}/present"), all.clone()),
         possible: Reading::known(format!("{base}/possible"), all.clone()),
         isolated: Reading::known(format!("{base}/isolated"), cpus(&[2, 3])),
         nohz_full: Reading::known(format!("{base}/nohz_full"), cpus(&[2, 3])),
@@ -365,12 +368,16 @@ fn one_cpu(id: u32) -> facts::cpu::Cpu {
         core: Reading::known(at("topology/core_id"), id),
         package: Reading::known(at("topology/physical_package_id"), 0),
         siblings: Reading::known(at("topology/thread_siblings_list"), cpus(&[id])),
+        part: Reading::known("/proc/cpuinfo", "Intel(R) Core(TM) i5-8365UE".into()),
+        capacity: Reading::absent(at("cpu_capacity")),
         last_level_cache_bytes: Reading::known(at("cache/index3/size"), 6 << 20),
+        last_level_cpus: Reading::known(at("cache/index3/shared_cpu_list"), CpuList::new(0..4)),
         freq: facts::cpu::Freq {
             governor: Reading::known(at("cpufreq/scaling_governor"), "performance".into()),
             driver: Reading::known(at("cpufreq/scaling_driver"), "intel_pstate".into()),
             min_hz: Reading::known(at("cpufreq/scaling_min_freq"), 400_000_000),
             max_hz: Reading::known(at("cpufreq/scaling_max_freq"), 4_100_000_000),
+            hardware_max_hz: Reading::known(at("cpufreq/cpuinfo_max_freq"), 4_100_000_000),
         },
         idle_states: Reading::known(
             at("cpuidle"),
@@ -515,7 +522,6 @@ fn whole_platform() -> Platform {
 
 fn fill_power(facts: &mut Facts) {
     for (knob, value) in [
-        (&power::HARDWARE_MAX_FREQ, "4100000"),
         (&power::EPP, "performance"),
         (&power::NO_TURBO, "1"),
         (&power::MIN_PERF_PCT, "100"),

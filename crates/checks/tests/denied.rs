@@ -30,11 +30,12 @@ pub(crate) fn machines() -> Vec<(String, Capture)> {
 
 /// What the real-time CPUs of a machine are to be does not change with what can be read.
 pub(crate) fn intent(facts: &Facts) -> Intent {
-    let rt_cpus = Intent::default_rt_cpus(facts);
+    let (rt_cpus, proposed) = Intent::default_rt_cpus(facts);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     Intent {
         housekeeping: online.difference(&rt_cpus),
         rt_cpus,
+        proposed,
         priority: 80,
         period_ns: 1_000_000,
         budget_ns: None,

@@ -15,7 +15,7 @@ fn last_cpu(facts: &Facts) -> Intent {
     match online.iter().last() {
         Some(last) if online.len() > 1 => {
             let rt_cpus = rtproof_host::CpuList::new([last]);
-            Intent { housekeeping: online.difference(&rt_cpus), rt_cpus, ..every }
+            Intent { housekeeping: online.difference(&rt_cpus), rt_cpus, proposed: None, ..every }
         }
         _ => every,
     }

@@ -140,6 +140,12 @@ impl CpuList {
         self.0.binary_search(&cpu).is_ok()
     }
 
+    /// Those that exist, where that is known.
+    #[must_use]
+    pub fn within(self, existing: Option<&Self>) -> Self {
+        existing.map_or_else(|| self.clone(), |existing| self.intersection(existing))
+    }
+
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())
     }

@@ -41,6 +41,10 @@ pub struct Root {
     is_judged: bool,
 }
 
+/// Ends of the names of files that hold a list, and of those that hold the same as a mask.
+const MASKS: &[(&str, &str)] =
+    &[("/shared_cpu_list", "/shared_cpu_map"), ("_list", ""), ("/cpulist", "/cpumap")];
+
 #[derive(Clone, Debug)]
 enum Source {
     Disk(Disk),
@@ -165,13 +169,28 @@ impl Root {
         self.read_text(path).parsed(expected, |text| text.trim().parse().ok())
     }
 
-    /// A CPU list in the kernel's format; an empty file and `(null)` are the empty list.
+    /// The CPUs of a file in the kernel's list format, else of the mask that the kernel keeps
+    /// beside it; an empty file and `(null)` are the empty list.
     pub fn cpu_list(&self, path: &str) -> Reading<CpuList> {
-        self.read_text(path).parsed("a list of CPUs like 0-3,8", |text| match text.trim() {
+        let list = self.read_text(path);
+        let list = list.parsed("a list of CPUs like 0-3,8", |text| match text.trim() {
             // A mask that was never allocated.
             "(null)" => Some(CpuList::default()),
             list => CpuList::parse(list, None).ok(),
-        })
+        });
+        let mask = MASKS.iter().find_map(|(list, mask)| Some((path.strip_suffix(list)?, mask)));
+        let (None, Some((stem, end))) = (list.value(), mask) else {
+            return list;
+        };
+        let mask = self.cpu_mask(&format!("{stem}{end}"));
+        let says_more = mask.value().is_some() || (list.is_absent() && !mask.is_absent());
+        if says_more { mask } else { list }
+    }
+
+    /// The CPUs of a file that holds a mask.
+    pub(crate) fn cpu_mask(&self, path: &str) -> Reading<CpuList> {
+        let mask = self.trimmed(path);
+        mask.parsed("a mask of CPUs in hexadecimal", |mask| CpuList::parse_mask(mask).ok())
     }
 
     /// The choice in brackets of a file like `always [madvise] never`.

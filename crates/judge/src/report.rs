@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use rtproof_host::Facts;
+use rtproof_host::{CpuList, Facts, facts::cpu_classes::CpuClass};
 use rtproof_record::{
     Options, Run,
     run::{Cost, EndReason, Meta, Note, RecordedLoad, RunEnd, Thread, ThreadEnd, ThreadInfo},
@@ -88,8 +88,24 @@ pub struct MachineSummary {
     pub preemption: String,
     /// Number of CPUs online.
     pub cpus_online: Option<u32>,
+    /// Number of CPUs in the machine, online or not.
+    #[serde(default)]
+    pub cpus_present: Option<u32>,
+    /// CPUs that are in the machine and offline.
+    #[serde(default)]
+    pub cpus_offline: Option<CpuList>,
+    /// Number of online CPUs of each kind, the fastest first; empty where the kind of some is
+    /// unknown.
+    #[serde(default)]
+    pub cpu_kinds: Vec<u32>,
+    /// Number of NUMA nodes that have CPUs.
+    #[serde(default)]
+    pub nodes: Option<u32>,
     pub memory_bytes: Option<u64>,
     pub hypervisor: Option<String>,
+    /// Whether it is known to be no guest.
+    #[serde(default)]
+    pub bare_metal: bool,
     pub container: Option<String>,
     pub clocksource: Option<String>,
 }
@@ -222,6 +238,7 @@ impl MachineSummary {
     /// The machine in short, from its facts.
     pub fn of(facts: &Facts) -> Self {
         let known = |reading: &rtproof_host::Reading<String>| reading.value().cloned();
+        let count = |list: &CpuList| list.len() as u32;
         Self {
             hostname: known(&facts.identity.hostname),
             model: known(&facts.identity.model),
@@ -229,9 +246,23 @@ impl MachineSummary {
             kernel: known(&facts.kernel.release),
             arch: known(&facts.kernel.arch),
             preemption: preemption(facts).into(),
-            cpus_online: facts.cpus.online.value().map(|list| list.len() as u32),
+            cpus_online: facts.cpus.online.value().map(count),
+            cpus_present: facts.cpus.present.value().map(count),
+            cpus_offline: facts.cpus.offline(),
+            cpu_kinds: match facts.cpus.classes() {
+                kinds if kinds.iter().all(CpuClass::is_known) => {
+                    kinds.iter().map(|kind| count(&kind.cpus)).collect()
+                }
+                _ => Vec::new(),
+            },
+            nodes: facts
+                .cpus
+                .nodes
+                .value()
+                .map(|nodes| nodes.iter().filter(|node| !node.cpus.is_empty()).count() as u32),
             memory_bytes: facts.identity.memory_bytes.value().copied(),
             hypervisor: facts.virt.hypervisor.value().cloned().flatten(),
+            bare_metal: matches!(facts.virt.hypervisor.value(), Some(None)),
             container: facts.virt.container.value().cloned().flatten(),
             clocksource: known(&facts.clock.source),
         }

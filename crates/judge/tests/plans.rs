@@ -37,6 +37,7 @@ fn intent(facts: &Facts, profile: Profile) -> Intent {
     Intent {
         housekeeping: online.difference(&rt_cpus),
         rt_cpus,
+        proposed: None,
         priority: 80,
         period_ns: 1_000_000,
         budget_ns: Some(100_000),

@@ -131,12 +131,31 @@ pub(crate) fn title_line(to: &mut Terminal, machine: &MachineSummary) -> io::Res
     let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
     let (kernel, arch) = (or_unknown(&machine.kernel), or_unknown(&machine.arch));
     let mut parts = vec![or_unknown(&machine.hostname), format!("Linux {kernel} {arch}")];
-    parts.extend(machine.cpus_online.map(|cpus| units::count(cpus, "CPU")));
+    parts.extend(cpus(machine));
     parts.push(machine.preemption.clone());
     let inside = [&machine.hypervisor, &machine.container].into_iter().flatten();
     parts.extend(inside.map(|inside| format!("in {inside}")));
+    parts.extend(machine.bare_metal.then(|| "bare metal".into()));
     let head = format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"));
     wrapped(to, &head, "         ", &parts.join(", "))
+}
+
+/// CPUs: how many, of which kinds, on how many nodes.
+fn cpus(machine: &MachineSummary) -> Vec<String> {
+    let offline = machine.cpus_offline.as_ref().filter(|offline| !offline.is_empty());
+    let mut parts: Vec<String> = match (machine.cpus_present, offline) {
+        (Some(present), Some(offline)) => {
+            let are = if offline.len() == 1 { "is" } else { "are" };
+            vec![format!("{} of {present} CPUs {are} offline: {offline}", offline.len())]
+        }
+        _ => machine.cpus_online.map(|cpus| units::count(cpus, "CPU")).into_iter().collect(),
+    };
+    if let kinds @ [_, _, ..] = &machine.cpu_kinds[..] {
+        let counts: Vec<String> = kinds.iter().map(u32::to_string).collect();
+        parts.push(format!("{} of {} kinds", counts.join(" + "), kinds.len()));
+    }
+    parts.extend(machine.nodes.filter(|&nodes| nodes > 1).map(|nodes| format!("{nodes} nodes")));
+    parts
 }
 
 /// Most columns of tables and pictures.

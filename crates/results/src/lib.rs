@@ -214,6 +214,9 @@ pub struct IntentShown {
     /// Choices of the profile.
     pub choices: Choices,
     pub rt_cpus: CpuList,
+    /// Why these, where they are a proposal of rtproof; `None`: chosen, or kept free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<String>,
     pub housekeeping: CpuList,
     /// Priority of the application.
     pub priority: u32,
@@ -229,6 +232,7 @@ impl IntentShown {
             profile: intent.profile.name.clone(),
             choices: intent.profile.choices,
             rt_cpus: intent.rt_cpus.clone(),
+            proposed: intent.proposed.clone(),
             housekeeping: intent.housekeeping.clone(),
             priority: intent.priority,
             period_ns: intent.period_ns,
@@ -240,6 +244,10 @@ impl IntentShown {
         let cpus = match self.rt_cpus.is_empty() {
             true => "no real-time CPUs".into(),
             false => format!("real-time {}", units::cpus(&self.rt_cpus)),
+        };
+        let cpus = match &self.proposed {
+            Some(why) => format!("{cpus} (proposed, none is chosen: {why})"),
+            None => cpus,
         };
         let (priority, period) = (self.priority, units::ns(self.period_ns));
         let budget =

@@ -166,7 +166,15 @@ fn fixtures_hold_no_identifiers() {
 /// mount points get other names.
 fn what_lasts(finding: &Value) -> String {
     let check = finding["check"].as_str().unwrap_or_default();
-    let moves = ["fs-mounts", "irq-storm", "local-ipis", "nohz-single-task", "tlb-shootdown"];
+    let moves = [
+        "fs-mounts",
+        "irq-storm",
+        "kthread-affinity",
+        "local-ipis",
+        "nohz-single-task",
+        "tlb-shootdown",
+        "user-tasks-on-iso",
+    ];
     if moves.contains(&check) {
         return check.to_owned();
     }

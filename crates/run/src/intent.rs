@@ -50,13 +50,14 @@ impl IntentOptions {
     /// Usage: CPUs that are not there.
     pub fn intent(self, stated: Self, facts: &Facts) -> anyhow::Result<Intent> {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
-        let rt_cpus = match self.stated_cpus(stated.cpus.as_deref(), facts)? {
-            Some(cpus) => cpus,
+        let (rt_cpus, proposed) = match self.stated_cpus(stated.cpus.as_deref(), facts)? {
+            Some(cpus) => (cpus, None),
             None => Intent::default_rt_cpus(facts),
         };
         Ok(Intent {
             housekeeping: online.difference(&rt_cpus),
             rt_cpus,
+            proposed,
             priority: stated.priority.or(self.priority).unwrap_or(PRIORITY),
             period_ns: stated.period_ns.or(self.period_ns).unwrap_or(PERIOD_NS),
             budget_ns: stated.budget_ns.or(self.budget_ns),

@@ -11,7 +11,9 @@ use rtproof_host::{CpuList, Facts, Reading, facts::kernel::CommandLine, knobs::p
 use crate::check::{Check, Judge, Needs};
 use crate::draft::FindingBuilder;
 use crate::machine::{CmdlineValue, CpuParameter, List, built_with, is_all_rt, offline_rt, option};
-use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When, known, machine};
+use crate::{
+    Evidence, Finding, Impact, Intent, Proposal, Remedy, Status, When, choice, known, machine,
+};
 
 /// Most contradictions in the summary.
 const SHOWN_MAX: usize = 3;
@@ -231,9 +233,9 @@ impl<'a> Scene<'a> {
 
     /// CPUs asked for that the machine does not have.
     fn not_there(&self, cpus: &CpuList) -> Option<String> {
-        let possible = self.facts.cpus.possible.value()?;
-        let beyond = cpus.difference(possible);
-        (!beyond.is_empty()).then(|| format!("this machine has {possible}, no {beyond}"))
+        let there = self.facts.cpus.existing()?;
+        let beyond = cpus.difference(there);
+        (!beyond.is_empty()).then(|| format!("this machine has {there}, no {beyond}"))
     }
 
     /// CPUs that the command line wants tickless: nohz_full, or isolcpus with the flag nohz.
@@ -272,10 +274,14 @@ impl<'a> Scene<'a> {
             return bad(text, self.wanted("isolcpus"));
         }
         if is_all_rt(self.facts, self.intent) {
-            return doubtful(
-                "every CPU is a real-time CPU: none is left to move work to".into(),
-                Some(Remedy::Manual { text: "choose fewer real-time CPUs".into() }),
-            );
+            let every = "every CPU is a real-time CPU: none is left to move work to";
+            return match choice::propose(self.facts) {
+                Ok(Proposal { cpus, why }) => {
+                    let text = format!("choose fewer real-time CPUs, e.g. {cpus} ({why})");
+                    doubtful(every.into(), Some(Remedy::Manual { text }))
+                }
+                Err(alone) => doubtful(alone, None),
+            };
         }
         let text = format!("{} shared with ordinary tasks: no CPU is isolated", machine::cpus(rt));
         doubtful(text, self.wanted("isolcpus"))

@@ -346,7 +346,7 @@ fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     let free = cpus.difference(&intent.rt_cpus);
     // One CPU is no machine to isolate on: nothing is wrong with its settings.
     if cpus.len() == 1 {
-        return draft.not_applicable("the machine has one CPU");
+        return draft.not_applicable("one CPU is online");
     }
     let fewer = Remedy::Manual { text: "choose fewer real-time CPUs".into() };
     // `isolation` says so where that is: once is enough.
@@ -381,7 +381,8 @@ fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     if without.is_empty() {
         return draft.good(format!("{} left", machine::cpus(&free)));
     }
-    draft.remedies([fewer]).doubtful(format!(
+    // A proposal leaves none on a node that has no second core.
+    draft.remedies(intent.proposed.is_none().then_some(fewer)).doubtful(format!(
         "{} left, none on {}",
         machine::cpus(&free),
         machine::first_few(&without, 4)

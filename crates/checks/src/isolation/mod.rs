@@ -31,6 +31,7 @@ pub(crate) const SECTION: Section =
 
 const CHECKS: &[&Check] = &[
     &agreement::CHECK,
+    &crate::choice::CHECK,
     &cpus::ISOLCPUS,
     &cpus::ISOLCPUS_MANAGED_IRQ,
     &cpus::CPUSET_PARTITION,

@@ -127,7 +127,7 @@ fn a_large_server_of_which_a_part_was_collected() {
         ..irq(100 + n, &format!("eno3-TxRx-{n}"), &[n % 5], &[n % 5])
     };
     facts.irqs.irqs = Reading::known("/proc/interrupts", (0..502).map(queue).collect());
-    let cpus = Intent::default_rt_cpus(&facts);
+    let (cpus, _) = Intent::default_rt_cpus(&facts);
     assert_eq!(cpus, rt, "those that isolcpus names");
     let intent = Intent { housekeeping: all.difference(&rt), rt_cpus: rt, ..intent() };
     let says = "isolcpus=managed_irq,0-4,11-79 has no flag `domain`";

@@ -241,7 +241,6 @@ pub(super) static CPUFREQ_MINMAX: Check = Check {
         "a fixed frequency costs power and heat; sound on a desktop bears one that moves",
     ),
     impact: Impact::Tens,
-    knobs: &[&knobs::HARDWARE_MAX_FREQ],
     judge: Judge::Ask(judge_cpufreq_minmax),
     ..Check::NEW
 };
@@ -255,7 +254,14 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         return draft.no_rt_cpus(facts);
     }
     let (cpus, missing) = rt_cpus(facts, intent);
-    let draft = draft.evidence(limits(&cpus));
+    let shown: Vec<&Cpu> = match intent.proposed {
+        Some(_) => facts.cpus.cpus.iter().collect(),
+        None => cpus.clone(),
+    };
+    let most = shown.iter().map(|cpu| (cpu.id, &cpu.freq.hardware_max_hz));
+    let most = machine::grouped(most.filter(|(_, most)| most.value().is_some()), mhz);
+    let draft = draft.evidence(limits(&shown)).evidence(most);
+    let range = |cpus: &[&Cpu]| ranges(facts, intent, cpus);
     let is_moving = |cpu: &&Cpu| {
         let limits = (cpu.freq.min_hz.value(), cpu.freq.max_hz.value());
         let is_open = matches!(limits, (Some(min), Some(max)) if min < max);
@@ -263,7 +269,12 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     };
     let moving: Vec<&Cpu> = cpus.iter().copied().filter(is_moving).collect();
     if is_requested && !moving.is_empty() {
-        let summary = format!("{}: {}", machine::cpus(&numbers(&moving)), range(&moving));
+        let range = machine::frequency_range(&moving);
+        // Ranges that differ name their CPUs.
+        let summary = match range.starts_with("CPU") {
+            true => range,
+            false => format!("{}: {range}", machine::cpus(&numbers(&moving))),
+        };
         let draft = draft.evidence(holding(&moving)).remedies(remedies(&moving));
         return draft.doubtful(summary);
     }
@@ -283,40 +294,32 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         return draft.missing_cpus(facts, &missing);
     }
     let open: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| pinned_hz(cpu).is_none()).collect();
-    let lowered = lowered(facts, intent, &cpus);
     if open.is_empty() {
-        return draft.good(format!("fixed: {}{lowered}", range(&cpus)));
+        return draft.good(format!("fixed: {}", range(&cpus)));
     }
     let governors = open.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
     let draft = draft.evidence(machine::grouped(governors, String::clone));
     if moving.is_empty() {
-        return draft
-            .good(format!("governor performance asks for the highest: {}{lowered}", range(&cpus)));
+        return draft.good(format!("governor performance asks for the highest: {}", range(&cpus)));
     }
-    draft.good(format!("it may move, which this profile bears: {}{lowered}", range(&moving)))
+    draft.good(format!("it may move, which this profile bears: {}", range(&moving)))
 }
 
-/// `800-4100 MHz`, over all of them.
-fn range(cpus: &[&Cpu]) -> String {
-    let of = |limit: fn(&Cpu) -> Option<u64>| cpus.iter().filter_map(move |cpu| limit(cpu));
-    let min = of(|cpu| cpu.freq.min_hz.value().copied()).min().unwrap_or_default();
-    let max = of(|cpu| cpu.freq.max_hz.value().copied()).max().unwrap_or_default();
-    match (min / 1_000_000, max / 1_000_000) {
-        (min, max) if min == max => format!("{max} MHz"),
-        (min, max) => format!("{min}-{max} MHz"),
-    }
-}
-
-/// CPUs whose highest limit is below the hardware's.
-fn lowered(facts: &Facts, intent: &Intent, cpus: &[&Cpu]) -> String {
-    let hardware = super::of_cpus(facts, intent, &knobs::HARDWARE_MAX_FREQ);
-    let most = hardware.iter().filter_map(|(_, khz)| khz.value()?.parse::<u64>().ok()).max();
-    let limit = cpus.iter().filter_map(|cpu| cpu.freq.max_hz.value()).max();
-    match (most, limit) {
-        (Some(khz), Some(&hz)) if hz < khz * 1_000 => {
-            format!(" (the hardware can {} MHz)", khz / 1_000)
-        }
-        _ => String::new(),
+/// The range of these CPUs, beside that of the others where those may still be chosen.
+fn ranges(facts: &Facts, intent: &Intent, cpus: &[&Cpu]) -> String {
+    let own = machine::frequency_range(cpus);
+    let is_open = |cpu: &&Cpu| {
+        let freq = &cpu.freq;
+        !intent.rt_cpus.contains(cpu.id)
+            && freq.min_hz.value().is_some()
+            && freq.max_hz.value().is_some()
+    };
+    let others: Vec<&Cpu> = facts.cpus.cpus.iter().filter(is_open).collect();
+    let shown = machine::frequency_range(&others);
+    match intent.proposed.is_some() && !others.is_empty() && shown != own {
+        true if shown.starts_with("CPU") => format!("{own}; not proposed: {shown}"),
+        true => format!("{own}; not proposed: {} {shown}", machine::cpus(&numbers(&others))),
+        false => own,
     }
 }
 

@@ -16,9 +16,7 @@ use rtproof_host::{
 
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;
-use crate::machine::{
-    built_with, guest, offline, option, rt_cpus, unknown_guest, without_cpu_folder,
-};
+use crate::machine::{built_with, guest, option, rt_cpus, unknown_guest, without_cpu_folder};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When, machine};
 
@@ -56,8 +54,10 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     shared.dedup();
     let is_requested = intent.profile.choices.smt == Choice::Off;
     if !shared.is_empty() && (is_requested || missing.is_empty()) {
-        let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-        let draft = draft.evidence(machine::grouped(siblings, CpuList::to_string));
+        // All of which others may be chosen.
+        let is_shown = |cpu: &&Cpu| intent.proposed.is_some() || intent.rt_cpus.contains(cpu.id);
+        let shown = facts.cpus.cpus.iter().filter(is_shown).map(|cpu| (cpu.id, &cpu.siblings));
+        let draft = draft.evidence(machine::grouped(shown, CpuList::to_string));
         return judge_shared(draft, facts, intent, &shared);
     }
     if !missing.is_empty() {
@@ -84,7 +84,7 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
         _ if cpus_are_alone => {
             let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
             let each = if cpus.len() > 1 { "each of " } else { "" };
-            let offline = offline(facts).filter(|offline| !offline.is_empty());
+            let offline = facts.cpus.offline().filter(|offline| !offline.is_empty());
             let offline = offline.map(|cpus| format!(" while {}", are_offline(&cpus)));
             draft.evidence(machine::grouped(siblings, CpuList::to_string)).good(format!(
                 "{each}{} has its core alone{}",
@@ -116,7 +116,7 @@ fn judge_guest(draft: FindingBuilder, facts: &Facts, hypervisor: &str) -> Findin
         && control.value().is_some_and(|control| control == "off" || control == "forceoff");
     let draft =
         draft.read(&facts.virt.hypervisor, |_| hypervisor.into()).read(control, String::clone);
-    let offline = offline(facts).filter(|offline| has_smt && !offline.is_empty());
+    let offline = facts.cpus.offline().filter(|offline| has_smt && !offline.is_empty());
     let seen = match offline {
         _ if is_off => format!("SMT is off in this {hypervisor} guest"),
         Some(offline) => format!(
@@ -159,21 +159,31 @@ fn judge_shared(
 }
 
 /// Turning SMT off, or the CPUs that share a core: but neither where that takes real-time CPUs
-/// offline, or all that are left for the rest.
+/// offline, which are named, or all that are left for the rest.
 pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec<Remedy> {
     let control = &facts.cpus.smt_control;
     // With SMT off the first thread of each core stays.
-    let is_second = |cpu: &Cpu| {
-        let first = threads(cpu).and_then(|core| core.iter().next());
-        intent.rt_cpus.contains(cpu.id) && first.is_some_and(|first| foreign.contains(first))
-    };
-    let takes_rt = facts.cpus.cpus.iter().any(is_second);
+    let is_first = |cpu: &&Cpu| threads(cpu).is_none_or(|core| core.iter().next() == Some(cpu.id));
+    let stay = facts.cpus.cpus.iter().filter(is_first).map(|cpu| cpu.id);
+    let gone = rt_cpus(facts, intent).0.into_iter().filter(|cpu| !is_first(cpu)).map(|cpu| cpu.id);
+    let gone = CpuList::new(gone);
+    let takes_rt = !gone.is_empty();
     let takes_rest = intent.housekeeping.difference(foreign).is_empty();
     let mut remedies = Vec::new();
     if !foreign.is_empty() && (takes_rt || takes_rest) {
         let text = format!(
             "choose real-time CPUs by whole cores: {} share theirs with them",
             machine::cpus(foreign)
+        );
+        remedies.push(Remedy::Manual { text });
+    }
+    let kept = intent.rt_cpus.intersection(&CpuList::new(stay));
+    if takes_rt && !kept.is_empty() {
+        let text = format!(
+            "run the application on one thread of each core ({kept}) and keep the others idle; \
+             turning SMT off ({}) would take the real-time {} offline: choose {kept} first",
+            way_off(facts),
+            machine::cpus(&gone)
         );
         remedies.push(Remedy::Manual { text });
     }
@@ -193,6 +203,18 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
         remedies.push(elsewhere(facts));
     }
     remedies
+}
+
+/// How SMT is turned off here.
+fn way_off(facts: &Facts) -> &'static str {
+    let control = facts.cpus.smt_control.value().map(String::as_str);
+    match (control, facts.kernel.family()) {
+        (Some("on"), _) => "smt/control, nosmt",
+        (_, Some(Family::S390)) => "nosmt",
+        (_, Some(Family::Power)) => "ppc64_cpu --smt=off",
+        (_, Some(Family::X86)) => "in the firmware",
+        _ => "cpuN/online of the others",
+    }
 }
 
 /// Where no file of the kernel turns SMT off.
@@ -394,8 +416,9 @@ mod tests {
         assert!(found.contains(&boot) && !found.contains(&offline(3)), "{found:?}");
         let found = on(&[3], &[0, 1, 2]);
         assert!(!found.contains(&boot) && found.contains(&offline(2)), "{found:?}");
+        // Two threads of one core: SMT off would stop CPU 1.
         let found = on(&[0, 1, 2], &[3]);
-        assert!(found.contains(&boot) && !found.contains(&offline(3)), "{found:?}");
+        assert!(!found.contains(&boot) && !found.contains(&offline(3)), "{found:?}");
     }
 
     #[test]
@@ -403,6 +426,9 @@ mod tests {
         let finding = SMT_CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with each other: 2 with 3");
+        assert!(
+            matches!(&finding.remedies[..], [Remedy::Manual { text }] if text.contains("CPU 3"))
+        );
     }
 
     #[test]
@@ -438,12 +464,12 @@ mod tests {
     fn several_offline_cpus_are_offline() {
         let mut facts = good();
         facts.cpus.smt_active = Reading::absent("/sys/x/smt/active");
-        let possible = facts.cpus.possible.path.clone();
-        for (possible_cpus, says) in [
+        let present = facts.cpus.present.path.clone();
+        for (present_cpus, says) in [
             (cpus(&[0, 1, 2, 3, 4]), "CPU 4 is offline"),
             (cpus(&[0, 1, 2, 3, 4, 5]), "CPUs 4-5 are offline"),
         ] {
-            facts.cpus.possible = Reading::known(possible.clone(), possible_cpus);
+            facts.cpus.present = Reading::known(present.clone(), present_cpus);
             let finding = SMT_CHECK.judge(&facts, &intent());
             assert_eq!(finding.status, Good);
             assert!(finding.summary.ends_with(says), "{}", finding.summary);
@@ -464,14 +490,14 @@ mod tests {
             "SMT is off in this QEMU guest: what shares a core, the host knows"
         );
         facts.cpus.smt_control = Reading::known("/sys/x/smt/control", "on".into());
-        let possible = facts.cpus.possible.path.clone();
-        facts.cpus.possible = Reading::known(possible.clone(), cpus(&[0, 1, 2, 3, 4]));
+        let present = facts.cpus.present.path.clone();
+        facts.cpus.present = Reading::known(present.clone(), cpus(&[0, 1, 2, 3, 4]));
         assert_eq!(
             judge(&facts),
             "no sibling is online in this QEMU guest while CPU 4 is offline: what shares a core, \
              the host knows"
         );
-        facts.cpus.possible = Reading::known(possible, cpus(&[0, 1, 2, 3]));
+        facts.cpus.present = Reading::known(present, cpus(&[0, 1, 2, 3]));
         assert_eq!(
             judge(&facts),
             "this QEMU guest sees no siblings: what shares a core, the host knows"

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cpu_part::Parts;
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
 
@@ -11,7 +12,10 @@ use crate::{CpuList, Reading, Root};
 pub struct Cpus {
     /// CPUs that are online.
     pub online: Reading<CpuList>,
-    /// CPUs that could be.
+    /// CPUs that are in the machine, online or not.
+    #[serde(default)]
+    pub present: Reading<CpuList>,
+    /// CPUs that the kernel has room for: often more than there are.
     pub possible: Reading<CpuList>,
     /// CPUs isolated from the scheduler's domains (/sys/devices/system/cpu/isolated).
     pub isolated: Reading<CpuList>,
@@ -44,8 +48,17 @@ pub struct Cpu {
     pub package: Reading<u32>,
     /// All threads of the same core, this one included.
     pub siblings: Reading<CpuList>,
+    /// Design of its core: as /proc/cpuinfo names it, or `P-core` and `E-core` of x86.
+    #[serde(default)]
+    pub part: Reading<String>,
+    /// Computing power beside the machine's fastest CPU, of 1024 (cpu_capacity).
+    #[serde(default)]
+    pub capacity: Reading<u32>,
     /// Size of the last-level cache in bytes.
     pub last_level_cache_bytes: Reading<u64>,
+    /// CPUs that share this cache; where none is described, the CPUs of its cluster.
+    #[serde(default)]
+    pub last_level_cpus: Reading<CpuList>,
     pub freq: Freq,
     /// Idle states, shallow to deep.
     pub idle_states: Reading<Vec<IdleState>>,
@@ -62,6 +75,9 @@ pub struct Freq {
     pub min_hz: Reading<u64>,
     /// scaling_max_freq in Hz.
     pub max_hz: Reading<u64>,
+    /// cpuinfo_max_freq in Hz: what the hardware can.
+    #[serde(default)]
+    pub hardware_max_hz: Reading<u64>,
 }
 
 /// One idle state of one CPU (cpuidle).
@@ -91,16 +107,18 @@ const FOLDER: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
 
 impl Cpus {
-    /// Reads all CPUs. About 35 files per CPU.
-    pub fn read(root: &Root) -> Self {
+    /// Reads all CPUs. About 40 files per CPU. `cpuinfo` is /proc/cpuinfo.
+    pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Self {
         let list = |name: &str| root.cpu_list(&format!("{FOLDER}/{name}"));
         let online =
             list("online").or_else(|| online_one_by_one(root)).or_else(|| online_by_counters(root));
         let online = or_own_affinity(root, online);
         let numbers = online.value().map(CpuList::as_slice).unwrap_or_default();
-        let cpus: Vec<Cpu> = numbers.iter().map(|&id| Cpu::read(root, id)).collect();
+        let parts = Parts::read(root, cpuinfo);
+        let cpus: Vec<Cpu> = numbers.iter().map(|&id| Cpu::read(root, id, &parts)).collect();
         let governor = |name: &str| root.trimmed(&format!("{FOLDER}/cpuidle/{name}"));
         Self {
+            present: list("present"),
             possible: list("possible"),
             isolated: list("isolated"),
             nohz_full: list("nohz_full"),
@@ -114,6 +132,16 @@ impl Cpus {
             cpus,
             nodes: nodes(root),
         }
+    }
+
+    /// CPUs that exist: those present, else those possible. Masks may name more.
+    pub fn existing(&self) -> Option<&CpuList> {
+        self.present.value().or_else(|| self.possible.value())
+    }
+
+    /// CPUs that are in the machine and offline; `None`: unknown.
+    pub fn offline(&self) -> Option<CpuList> {
+        Some(self.present.value()?.difference(self.online.value()?))
     }
 }
 
@@ -209,20 +237,37 @@ fn nodes(root: &Root) -> Reading<Vec<Node>> {
 }
 
 impl Cpu {
-    fn read(root: &Root, id: u32) -> Self {
+    fn read(root: &Root, id: u32, parts: &Parts) -> Self {
         let folder = format!("{FOLDER}/cpu{id}");
+        let core = topology(root, &folder, "core_id");
+        let (last_level_cache_bytes, last_level_cpus) = last_level_cache(root, &folder);
         Self {
             id,
-            core: topology(root, &folder, "core_id"),
+            siblings: siblings(root, &folder, &core),
+            core,
             package: topology(root, &folder, "physical_package_id"),
-            siblings: root.cpu_list(&format!("{folder}/topology/thread_siblings_list")),
-            last_level_cache_bytes: last_level_cache_bytes(root, &format!("{folder}/cache")),
+            part: parts.of(root, id, &folder),
+            capacity: root.number(&format!("{folder}/cpu_capacity"), "a number up to 1024"),
+            last_level_cache_bytes,
+            last_level_cpus,
             freq: Freq::read(root, &format!("{folder}/cpufreq")),
             idle_states: idle_states(root, &format!("{folder}/cpuidle")),
             pm_qos_resume_latency_us: root
                 .trimmed(&format!("{folder}/power/pm_qos_resume_latency_us")),
         }
     }
+}
+
+/// Where firmware names no core (-1), all CPUs may pass for threads of one: seen on RISC-V with a
+/// device tree without a cpu-map (drivers/base/arch_topology.c, update_siblings_masks).
+fn siblings(root: &Root, folder: &str, core: &Reading<u32>) -> Reading<CpuList> {
+    let siblings = root.cpu_list(&format!("{folder}/topology/thread_siblings_list"));
+    siblings.and_then(|path, cpus| match core.is_absent() && root.exists(&core.path) {
+        true if cpus.len() > 1 => {
+            Reading::malformed(path, &cpus.to_string(), "threads of a core that has a number")
+        }
+        _ => Reading::known(path, cpus),
+    })
 }
 
 /// -1 is how the kernel says that firmware does not know.
@@ -235,20 +280,25 @@ fn topology(root: &Root, folder: &str, name: &str) -> Reading<u32> {
     })
 }
 
-/// The cache of the highest index that holds data.
-fn last_level_cache_bytes(root: &Root, folder: &str) -> Reading<u64> {
-    root.list_numbered(folder, "index").and_then(|path, indices| {
+/// Size of the cache of the highest index that holds data, and the CPUs that share it.
+fn last_level_cache(root: &Root, cpu: &str) -> (Reading<u64>, Reading<CpuList>) {
+    let index = root.list_numbered(&format!("{cpu}/cache"), "index").and_then(|path, indices| {
         let holds_data = |index: &&u32| {
             let kind = root.trimmed(&format!("{path}/index{index}/type"));
             kind.value().is_some_and(|kind| kind == "Unified" || kind == "Data")
         };
         match indices.iter().rev().find(holds_data) {
-            Some(index) => root
-                .trimmed(&format!("{path}/index{index}/size"))
-                .parsed("a size like 512K", size_bytes),
+            Some(index) => Reading::known(format!("{path}/index{index}"), ()),
             None => Reading::absent(format!("{path}/index*/type")),
         }
-    })
+    });
+    let cluster = || root.cpu_list(&format!("{cpu}/topology/cluster_cpus_list"));
+    let cpus =
+        index.as_ref().and_then(|path, ()| root.cpu_list(&format!("{path}/shared_cpu_list")));
+    let bytes = index.and_then(|path, ()| {
+        root.trimmed(&format!("{path}/size")).parsed("a size like 512K", size_bytes)
+    });
+    (bytes, cpus.or_else(cluster))
 }
 
 /// `28160K`.
@@ -265,13 +315,15 @@ impl Freq {
     fn read(root: &Root, folder: &str) -> Self {
         let word = |name: &str| root.trimmed(&format!("{folder}/scaling_{name}"));
         let hz = |name: &str| {
-            root.number::<u64>(&format!("{folder}/scaling_{name}"), "kHz").map(|khz| khz * 1000)
+            let khz = root.number::<u64>(&format!("{folder}/{name}"), "kHz");
+            khz.map(|khz| khz.saturating_mul(1000))
         };
         Self {
             governor: word("governor"),
             driver: word("driver"),
-            min_hz: hz("min_freq"),
-            max_hz: hz("max_freq"),
+            min_hz: hz("scaling_min_freq"),
+            max_hz: hz("scaling_max_freq"),
+            hardware_max_hz: hz("cpuinfo_max_freq"),
         }
     }
 }
@@ -323,6 +375,10 @@ mod tests {
         Tree::new(&files)
     }
 
+    fn read(tree: &Tree) -> Cpus {
+        Cpus::read(&tree.root(), &tree.root().read_text("/proc/cpuinfo"))
+    }
+
     #[test]
     fn sets_and_the_two_ways_of_saying_none() {
         let tree = tree(&[
@@ -336,7 +392,7 @@ mod tests {
             ("cpuidle/current_governor_ro", "menu\n"),
         ]);
         tree.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t1\n");
-        let cpus = Cpus::read(&tree.root());
+        let cpus = read(&tree);
         assert_eq!(cpus.online.value().unwrap().len(), 2);
         assert_eq!(cpus.isolated.value(), Some(&CpuList::default()));
         assert_eq!(cpus.nohz_full.value(), Some(&CpuList::default()));
@@ -376,7 +432,7 @@ mod tests {
             ("cpu2/power/pm_qos_resume_latency_us", "n/a\n"),
         ]);
         tree.write("sys/devices/system/node/node0/cpulist", "2\n");
-        let cpus = Cpus::read(&tree.root());
+        let cpus = read(&tree);
         let cpu = &cpus.cpus[0];
         assert_eq!((cpu.id, cpu.core.value()), (2, Some(&5)));
         assert!(cpu.package.is_absent());
@@ -400,7 +456,7 @@ mod tests {
             ("cpu2/topology/thread_siblings_list", "0,2\n"),
             ("cpufreq/x", ""),
         ]);
-        let cpus = Cpus::read(&tree.root());
+        let cpus = read(&tree);
         assert_eq!(cpus.online.path, "/sys/devices/system/cpu/cpu*/online");
         assert_eq!(cpus.online.value().unwrap().as_slice(), [0, 2]);
         assert_eq!(cpus.smt_active.value(), Some(&true));
@@ -408,9 +464,26 @@ mod tests {
     }
 
     #[test]
+    fn siblings_of_a_core_without_a_number_are_not_known() {
+        for (core, siblings, is_known) in
+            [("-1\n", "0-1\n", false), ("-1\n", "0\n", true), ("0\n", "0-1\n", true)]
+        {
+            let tree = tree(&[
+                ("online", "0-1\n"),
+                ("cpu0/topology/core_id", core),
+                ("cpu0/topology/thread_siblings_list", siblings),
+                ("cpu1/topology/thread_siblings_list", "0-1\n"),
+            ]);
+            let cpus = read(&tree).cpus;
+            assert_eq!(cpus[0].siblings.value().is_some(), is_known, "{core}{siblings}");
+            assert!(cpus[1].siblings.value().is_some(), "a copy without the number");
+        }
+    }
+
+    #[test]
     fn siblings_of_some_cpus_do_not_decide_for_the_others() {
         let tree = tree(&[("online", "0-3\n"), ("cpu0/topology/thread_siblings_list", "0\n")]);
-        assert!(Cpus::read(&tree.root()).smt_active.is_absent());
+        assert!(read(&tree).smt_active.is_absent());
     }
 
     #[test]
@@ -426,7 +499,7 @@ mod tests {
             ("cpu0/cpuidle/state0/name", "POLL\n"),
             ("cpu0/cpuidle/state0/latency", "soon\n"),
         ]);
-        let cpus = Cpus::read(&tree.root());
+        let cpus = read(&tree);
         let cpu = &cpus.cpus[0];
         for why in [
             cpus.smt_active.why_unknown(),
@@ -443,11 +516,11 @@ mod tests {
     #[test]
     fn without_sys_the_counters_show_online_cpus() {
         let tree = Tree::new(&[("proc/stat", "cpu  9 9\ncpu0 1 2\ncpu2 1 2\nintr 4\n")]);
-        let cpus = Cpus::read(&tree.root());
+        let cpus = read(&tree);
         assert_eq!(cpus.online, Reading::known("/proc/stat", CpuList::new([0, 2])));
         assert_eq!(cpus.cpus.len(), 2);
         assert!(cpus.possible.is_absent() && cpus.cpus[0].freq.governor.is_absent());
-        let odd = Cpus::read(&Tree::new(&[("proc/stat", "intr 4\n")]).root()).online;
+        let odd = read(&Tree::new(&[("proc/stat", "intr 4\n")])).online;
         assert!(odd.value().is_none() && odd.path.ends_with("/proc/stat"), "{odd:?}");
     }
 
@@ -462,7 +535,7 @@ mod tests {
 
     #[test]
     fn nothing_captured_is_nothing_known() {
-        let cpus = Cpus::read(&Tree::new(&[]).root());
+        let cpus = read(&Tree::new(&[]));
         assert!(cpus.cpus.is_empty() && cpus.online.is_absent() && cpus.smt_active.is_absent());
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tasks::TaskScan;
 use crate::cpu_list::CpuListError;
+use crate::reading::ReadingState;
 use crate::{CpuList, Reading, Root};
 
 /// Interrupts of the machine.
@@ -25,10 +26,22 @@ pub struct Irqs {
 
 impl Irqs {
     /// Reads the interrupts: two files for each. `scan` says whether irqbalance runs,
-    /// `interrupts` is /proc/interrupts.
-    pub fn read(root: &Root, scan: &TaskScan, interrupts: &Reading<String>) -> Self {
-        let default = root.trimmed("/proc/irq/default_smp_affinity");
-        let irqs = read_interrupts(root, interrupts);
+    /// `interrupts` is /proc/interrupts, `existing` the CPUs there are: masks often name more.
+    pub fn read(
+        root: &Root,
+        scan: &TaskScan,
+        interrupts: &Reading<String>,
+        existing: Option<&CpuList>,
+    ) -> Self {
+        let cpus = |cpus: CpuList| cpus.within(existing);
+        let default = root.cpu_mask("/proc/irq/default_smp_affinity");
+        let mut irqs = read_interrupts(root, interrupts);
+        if let ReadingState::Known { value } = &mut irqs.state {
+            for irq in value {
+                irq.requested = std::mem::take(&mut irq.requested).map(cpus);
+                irq.effective = std::mem::take(&mut irq.effective).map(cpus);
+            }
+        }
         let table = interrupts.value().map_or("", String::as_str);
         let of_cpus = interrupt_table(table).1.filter(|row| row_is_of_cpu(row.about));
         let of_devices = irqs.value().into_iter().flatten().map(|irq| irq.number);
@@ -36,11 +49,10 @@ impl Irqs {
             of_cpus.filter_map(|row| row.label.parse().ok()).chain(of_devices).collect();
         let unhandled = |number: u32| {
             let path = format!("/proc/irq/{number}/effective_affinity_list");
-            Some((number, root.cpu_list(&path).value()?.clone()))
+            Some((number, cpus(root.cpu_list(&path).into_value()?)))
         };
         Self {
-            default_affinity: default
-                .parsed("a mask of CPUs in hexadecimal", |mask| CpuList::parse_mask(mask).ok()),
+            default_affinity: default.map(cpus),
             unhandled: root.list_numbered("/proc/irq", "").map(|numbers| {
                 let numbers = numbers.into_iter().filter(|number| !handled.contains(number));
                 numbers.filter_map(unhandled).collect()
@@ -399,7 +411,14 @@ ERR:          0\n";
             ("sys/kernel/irq/10/actions", "\n"),
         ]);
         let root = tree.root();
-        let irqs = Irqs::read(&root, &TaskScan::read(&root), &root.read_text("/proc/interrupts"));
+        let read = |existing: Option<&CpuList>| {
+            let interrupts = root.read_text("/proc/interrupts");
+            Irqs::read(&root, &TaskScan::read(&root), &interrupts, existing)
+        };
+        let there = read(Some(&CpuList::new(1..4)));
+        assert_eq!(there.default_affinity.value().unwrap().to_string(), "1");
+        assert_eq!(there.irqs.value().unwrap()[2].requested.value().unwrap().as_slice(), [1]);
+        let irqs = read(None);
         assert_eq!(irqs.default_affinity.value().unwrap().to_string(), "0-1,32-39");
         let irqs = irqs.irqs.value().unwrap();
         let numbers: Vec<u32> = irqs.iter().map(|irq| irq.number).collect();
@@ -456,7 +475,8 @@ ERR:          0\n";
             ("proc/irq/41/effective_affinity_list", "1\n"),
         ]);
         let root = tree.root();
-        let irqs = Irqs::read(&root, &TaskScan::read(&root), &root.read_text("/proc/interrupts"));
+        let interrupts = root.read_text("/proc/interrupts");
+        let irqs = Irqs::read(&root, &TaskScan::read(&root), &interrupts, None);
         let devices: Vec<u32> = irqs.irqs.value().unwrap().iter().map(|irq| irq.number).collect();
         assert_eq!(devices, [40]);
         let unhandled = irqs.unhandled.value().unwrap();

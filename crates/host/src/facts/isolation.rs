@@ -28,8 +28,9 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Reads it; `interrupts` is /proc/interrupts.
-    pub fn read(root: &Root, interrupts: &Reading<String>) -> Self {
+    /// Reads it; `interrupts` is /proc/interrupts, `existing` the CPUs there are: an affinity
+    /// names all that are possible.
+    pub fn read(root: &Root, interrupts: &Reading<String>, existing: Option<&CpuList>) -> Self {
         let init_cpus = root.excerpt("/proc/1/status", &["Cpus_allowed_list"]);
         Self {
             cpusets: read_cpusets(root),
@@ -37,7 +38,7 @@ impl Isolation {
             manager_affinity: read_manager(root),
             init: root.trimmed("/proc/1/comm"),
             init_cpus: init_cpus.parsed("Cpus_allowed_list: and a list", |line| {
-                let cpus = CpuList::parse(line.split_once(':')?.1, None).ok()?;
+                let cpus = CpuList::parse(line.split_once(':')?.1, None).ok()?.within(existing);
                 (!cpus.is_empty()).then_some(cpus)
             }),
             uptime_ms: root

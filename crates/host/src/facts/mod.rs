@@ -6,6 +6,8 @@
 
 pub mod app;
 pub mod cpu;
+pub mod cpu_classes;
+mod cpu_part;
 pub mod devices;
 pub mod irq;
 pub mod isolation;
@@ -98,14 +100,15 @@ impl Facts {
         let meminfo = root.read_text("/proc/meminfo");
         let settings = settings::read(root);
         let kernel = kernel::Kernel::read(root, &cpuinfo);
-        let cpus = cpu::Cpus::read(root);
+        let cpus = cpu::Cpus::read(root, &cpuinfo);
         let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::TaskScan::read(root);
         let net = net::Net::read(root, &kernel.version);
         let devices = devices::Devices::read(root, &kernel.tainted);
         let platform = platform::Platform::read(root, &cpuinfo, &kernel, &cpus, &settings);
         let interrupts = root.read_text("/proc/interrupts");
-        let irqs = irq::Irqs::read(root, &scan, &interrupts);
+        let irqs = irq::Irqs::read(root, &scan, &interrupts, cpus.existing());
+        let existing = cpus.existing().cloned();
         Self {
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
@@ -114,7 +117,7 @@ impl Facts {
             sched,
             rt_tasks: scan.rt_tasks,
             placement: scan.placement,
-            isolation: isolation::Isolation::read(root, &interrupts),
+            isolation: isolation::Isolation::read(root, &interrupts, existing.as_ref()),
             irqs,
             limits: rights::Limits::read(root),
             rights: rights::Rights::read(root),
@@ -239,32 +242,10 @@ fn model(root: &Root) -> Reading<String> {
 /// x86, 32-bit ARM and LoongArch name a model; 64-bit ARM gives numbers; others use their own word.
 fn cpu_model(text: &str) -> Option<String> {
     let field = |name: &str| field(text, name).map(str::to_owned);
-    let arm = || Some(arm_name(&field("CPU implementer")?, &field("CPU part")?));
-    let named = field("model name").or_else(|| field("Model Name")).or_else(arm);
+    let named = field("model name").or_else(|| field("Model Name"));
+    let named = named.or_else(|| cpu_part::arm_core(text));
     let other = || field("uarch").or_else(|| field("cpu model")).or_else(|| field("cpu"));
     named.or_else(other)
-}
-
-fn arm_name(implementer: &str, part: &str) -> String {
-    let core = match (implementer, part) {
-        ("0x41", "0xc07") => "Cortex-A7",
-        ("0x41", "0xc09") => "Cortex-A9",
-        ("0x41", "0xd03") => "Cortex-A53",
-        ("0x41", "0xd04") => "Cortex-A35",
-        ("0x41", "0xd05") => "Cortex-A55",
-        ("0x41", "0xd07") => "Cortex-A57",
-        ("0x41", "0xd08") => "Cortex-A72",
-        ("0x41", "0xd09") => "Cortex-A73",
-        ("0x41", "0xd0b") => "Cortex-A76",
-        ("0x41", "0xd0c") => "Neoverse-N1",
-        ("0x41", "0xd40") => "Neoverse-V1",
-        ("0x41", "0xd41") => "Cortex-A78",
-        ("0x41", "0xd42") => "Cortex-A78AE",
-        ("0x41", "0xd49") => "Neoverse-N2",
-        ("0x41", "0xd4f") => "Neoverse-V2",
-        _ => return format!("ARM implementer {implementer} part {part}"),
-    };
-    core.to_owned()
 }
 
 #[cfg(test)]

@@ -429,7 +429,7 @@ mod tests {
             &root,
             &cpuinfo,
             &Kernel::read(&root, &cpuinfo),
-            &Cpus::read(&root),
+            &Cpus::read(&root, &cpuinfo),
             &settings,
         )
     }

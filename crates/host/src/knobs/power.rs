@@ -16,12 +16,6 @@ pub(super) const SHALLOW: &str = "shallow idle states";
 table! {
     POWER:
 
-    /// Highest frequency of the hardware, in kHz.
-    HARDWARE_MAX_FREQ = Knob::file(
-        "cpufreq-minmax-hardware",
-        "/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq",
-    ).of(Scope::Cpu);
-
     /// Mode of intel_pstate: active, passive, off.
     INTEL_PSTATE = Knob::file("cpufreq-driver-intel", "/sys/devices/system/cpu/intel_pstate/status")
         .or_boot("intel_pstate={}").on(KnobArch::X86).ranked(Rank::FrequencyDriver);

@@ -137,3 +137,29 @@ fn files_that_a_copy_left_empty_are_not_known() {
     let state = judged.excerpt("/proc/cmdline", &["x"]).state;
     assert!(matches!(state, ReadingState::Malformed { .. }), "{state:?}");
 }
+
+#[test]
+fn a_mask_stands_for_the_list_that_is_not_there() {
+    let tree = Tree::new(&[
+        ("n/node0/cpumap", "00000000,0000000f\n"),
+        ("n/node1/cpumap", "f0\n"),
+        ("n/node1/cpulist", "4-5\n"),
+        ("sys/c/thread_siblings", "80000001\n"),
+        ("sys/c/thread_siblings_list", ""),
+        ("c/shared_cpu_list", "x\n"),
+        ("c/shared_cpu_map", "3\n"),
+        ("r/cpus", "c\n"),
+        ("odd/core_siblings", "g\n"),
+    ]);
+    let root = tree.root().judged();
+    let of = |path: &str| root.cpu_list(path).value().map(ToString::to_string);
+    assert_eq!(of("/n/node0/cpulist").as_deref(), Some("0-3"));
+    assert_eq!(of("/n/node1/cpulist").as_deref(), Some("4-5"), "the list comes first");
+    assert_eq!(of("/c/shared_cpu_list").as_deref(), Some("0-1"));
+    assert_eq!(of("/r/cpus_list").as_deref(), Some("2-3"));
+    assert!(root.cpu_list("/none/x_list").is_absent());
+    let odd = root.cpu_list("/odd/core_siblings_list");
+    assert!(!odd.is_absent() && odd.value().is_none());
+    let wide = root.cpu_list("/sys/c/thread_siblings_list");
+    assert_eq!((wide.path.as_str(), wide.value().unwrap().len()), ("/sys/c/thread_siblings", 2));
+}

@@ -70,7 +70,7 @@ pub struct Args {
     pub unit: Option<String>,
 
     /// Real-time CPUs; default: those of --pid or --unit, else those that the machine keeps free,
-    /// else all
+    /// else a proposal for this machine
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
@@ -364,6 +364,7 @@ fn refine(
         let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
         intent.housekeeping = online.difference(&own).difference(&isolated);
         intent.rt_cpus = own;
+        intent.proposed = None;
     }
 }
 

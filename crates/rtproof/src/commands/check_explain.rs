@@ -182,11 +182,12 @@ fn list(to: &mut Terminal) -> io::Result<()> {
 }
 
 fn intent(kind: WorkloadKind, facts: &Facts) -> Intent {
-    let rt_cpus = Intent::default_rt_cpus(facts);
+    let (rt_cpus, proposed) = Intent::default_rt_cpus(facts);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     Intent {
         housekeeping: online.difference(&rt_cpus),
         rt_cpus,
+        proposed,
         priority: rtproof_run::intent::PRIORITY,
         period_ns: rtproof_run::intent::PERIOD_NS,
         budget_ns: None,

@@ -37,6 +37,7 @@ fn every_machine_s_plan_is_an_export_in_every_format() {
         let intent = Intent {
             housekeeping: online.difference(&realtime),
             rt_cpus: realtime,
+            proposed: None,
             priority: 80,
             period_ns: 1_000_000,
             budget_ns: None,

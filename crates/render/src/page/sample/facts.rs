@@ -118,6 +118,7 @@ fn limits() -> rights::Limits {
 fn cpus(online: &CpuList) -> cpu::Cpus {
     cpu::Cpus {
         online: known("/sys/devices/system/cpu/online", online.clone()),
+        present: known("/sys/devices/system/cpu/present", online.clone()),
         possible: known("/sys/devices/system/cpu/possible", online.clone()),
         isolated: known("/sys/devices/system/cpu/isolated", CpuList::new([2, 3])),
         nohz_full: known("/sys/devices/system/cpu/nohz_full", CpuList::new([2, 3])),

@@ -325,7 +325,7 @@ pub struct ConfigArgs {
     #[command(flatten)]
     pub intent: IntentArgs,
 
-    /// Real-time CPUs; default: those that the machine keeps free, else all
+    /// Real-time CPUs; default: those that the machine keeps free, else a proposal
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 

@@ -154,7 +154,7 @@ pub struct RequestArgs {
     #[command(flatten)]
     pub intent: IntentArgs,
 
-    /// Real-time CPUs; default: those that the machine keeps free, else all
+    /// Real-time CPUs; default: those that the machine keeps free, else a proposal
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
@@ -181,7 +181,7 @@ pub struct RequestArgs {
     pub risky: bool,
 
     /// How much to change: safe (bad findings), standard (also what keeps the rest of the machine
-    /// away from the real-time CPUs, if --cpus names some), max (also doubtful findings). Whether
+    /// away from the real-time CPUs, where others are left), max (also doubtful findings). Whether
     /// doubtful ones help depends on what the machine does. Checks named explicitly are
     /// always included
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
