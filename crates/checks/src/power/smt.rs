@@ -71,6 +71,17 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     }
     let draft = draft.read(&facts.virt.hypervisor, |_| "none".into());
     let cpus_are_alone = cpus.iter().all(|cpu| cpu.siblings.value().is_some());
+    let is_off = facts.cpus.smt_active.value() == Some(&false);
+    let elsewhere = facts.cpus.cpus.iter().find(|cpu| is_off && threads(cpu).is_some());
+    if let Some(cpu) = elsewhere {
+        return draft
+            .read(&facts.cpus.smt_active, |_| "0".into())
+            .read(&cpu.siblings, CpuList::to_string)
+            .doubtful(format!(
+                "SMT is said not to be active, and CPU {} to share its core: one of them is wrong",
+                cpu.id
+            ));
+    }
     match (facts.cpus.smt_control.value().map(String::as_str), facts.cpus.smt_active.value()) {
         (Some("notsupported"), Some(false) | None) => {
             draft.read(&facts.cpus.smt_control, String::clone).not_applicable("this CPU has no SMT")
@@ -530,6 +541,16 @@ mod tests {
         assert!(text("ppc64le").contains("ppc64_cpu"));
         assert!(text("x86_64").contains("firmware"));
         assert!(!text("aarch64").contains("firmware"));
+    }
+
+    #[test]
+    fn witnesses_that_contradict_each_other_are_both_shown() {
+        let mut facts = with([&[0, 1], &[0, 1], &[2], &[3]]);
+        facts.cpus.smt_active = Reading::known("/sys/devices/system/cpu/smt/active", false);
+        let finding = SMT_CHECK.judge(&facts, &intent());
+        assert_eq!(finding.status, Doubtful);
+        assert!(finding.evidence.iter().any(|it| it.path == facts.cpus.smt_active.path));
+        assert!(finding.evidence.iter().any(|it| it.path == facts.cpus.cpus[0].siblings.path));
     }
 
     #[test]

@@ -232,7 +232,15 @@ fn nodes(root: &Root) -> Reading<Vec<Node>> {
     root.list_numbered(NODES, "node").and_then(|path, ids| {
         let cpus = |id| root.cpu_list(&format!("{NODES}/node{id}/cpulist"));
         let nodes = ids.into_iter().map(|id| cpus(id).map(|cpus| Node { id, cpus }));
-        Reading::all(path, nodes)
+        Reading::all(path, nodes).and_then(|path, nodes: Vec<Node>| {
+            let is_twice = |(at, node): (usize, &Node)| {
+                nodes[..at].iter().any(|before| !before.cpus.intersection(&node.cpus).is_empty())
+            };
+            match nodes.iter().enumerate().any(is_twice) {
+                true => Reading::malformed(path, "a CPU on two of them", "each CPU on one node"),
+                false => Reading::known(path, nodes),
+            }
+        })
     })
 }
 
@@ -359,6 +367,25 @@ fn idle_state(root: &Root, folder: String, index: u32) -> Reading<IdleState> {
             })
         })
     })
+}
+
+#[cfg(test)]
+mod node_tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    /// As a machine of hwloc's had it: every node names every CPU.
+    #[test]
+    fn a_cpu_on_two_nodes_is_on_none_that_is_known() {
+        let list = |node: u32| format!("sys/devices/system/node/node{node}/cpulist");
+        let read = |second: &str| {
+            let tree = Tree::new(&[(&list(0), "0-3\n"), (&list(1), second)]);
+            nodes(&tree.root())
+        };
+        assert_eq!(read("4-7\n").value().map(Vec::len), Some(2));
+        assert_eq!(read("\n").value().map(Vec::len), Some(2), "a node of memory alone");
+        assert!(read("3-7\n").why_unknown().is_some());
+    }
 }
 
 #[cfg(test)]
