@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use rtproof_host::Facts;
+use rtproof_host::{Facts, facts::copied::MachineCopy};
 use rtproof_record::{
     Options, Run,
     run::{Cost, EndReason, Meta, Note, RecordedLoad, RunEnd, Thread, ThreadEnd, ThreadInfo},
@@ -92,6 +92,9 @@ pub struct MachineSummary {
     pub hypervisor: Option<String>,
     pub container: Option<String>,
     pub clocksource: Option<String>,
+    /// What was read in place of a machine; `None`: a live machine, or a capture made on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<MachineCopy>,
 }
 
 /// Measurement of one CPU or of all.
@@ -234,6 +237,7 @@ impl MachineSummary {
             hypervisor: facts.virt.hypervisor.value().cloned().flatten(),
             container: facts.virt.container.value().cloned().flatten(),
             clocksource: known(&facts.clock.source),
+            copy: facts.copy.clone(),
         }
     }
 }

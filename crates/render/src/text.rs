@@ -136,7 +136,9 @@ pub(crate) fn title_line(to: &mut Terminal, machine: &MachineSummary) -> io::Res
     let inside = [&machine.hypervisor, &machine.container].into_iter().flatten();
     parts.extend(inside.map(|inside| format!("in {inside}")));
     let head = format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"));
-    wrapped(to, &head, "         ", &parts.join(", "))
+    wrapped(to, &head, "         ", &parts.join(", "))?;
+    let mut notes = machine.copy.iter().flat_map(|copy| &copy.notes);
+    notes.try_for_each(|note| wrapped(to, &format!("{BOLD}Copy{BOLD:#}     "), "         ", note))
 }
 
 /// Most columns of tables and pictures.

@@ -43,6 +43,8 @@ pub enum CaptureOrigin {
     },
     /// From a folder, which may hold a part of the machine.
     Folder,
+    /// From single files, which hold a part of it.
+    Files,
 }
 
 /// Captured content of a path.

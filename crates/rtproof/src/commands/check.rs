@@ -19,7 +19,10 @@ use rtproof_host::{
     tune,
 };
 use rtproof_judge::{
-    Finding, FirstSentence, Intent, application, checks, report::MachineSummary, units,
+    Finding, FirstSentence, Intent, application, checks,
+    report::MachineSummary,
+    units,
+    unknowns::{UnknownGroup, unknown_groups},
 };
 use rtproof_measure::LiveTasks;
 use rtproof_render::page::{FindingDetail, Terminal};
@@ -181,6 +184,8 @@ pub(crate) struct Audit {
     pub(super) intent: rtproof_results::IntentShown,
     /// Answers of the checks.
     findings: Vec<Finding>,
+    /// Those that are unknown, by their reason.
+    unknown: Vec<UnknownGroup>,
     /// Of the application, where one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) application: Option<Application>,
@@ -230,9 +235,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         first,
         intent: rtproof_results::IntentShown::of(&intent),
         findings: selection.of_findings(findings),
+        unknown: Vec::new(),
         application,
         proofs: Vec::new(),
     };
+    audit.unknown = unknown_groups(&audit.findings, audit.machine.copy.as_ref());
     let (cpus, priority) = match &app {
         // Values taken from the application; `tune` and `prove` do not read them.
         Some(_) => (audit.cpus(), Some(intent.priority)),
