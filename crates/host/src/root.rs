@@ -257,6 +257,13 @@ impl Root {
         ask: impl FnOnce() -> io::Result<String>,
     ) -> Option<Reading<String>> {
         let answer = match &self.source {
+            // What single files answer, such as a text of ethtool.
+            Source::Capture(capture) if capture.origin() == CaptureOrigin::Files => {
+                match capture.call(call) {
+                    Err(ReadRefusal::NotCaptured) => return None,
+                    answer => answer,
+                }
+            }
             _ if !self.is_whole() => return None,
             Source::Capture(capture) => capture.call(call),
             Source::Disk(_) => ask().map_err(ReadRefusal::from),
@@ -274,13 +281,20 @@ impl Root {
         const DEVICE: &str = "/dev/kmsg";
         let word = |is: bool, yes: &str, no: &str| if is { yes.to_owned() } else { no.to_owned() };
         let ask = || {
-            let log = kernel_log(keep)?;
+            let log = kernel_log(&keep)?;
             let from = word(log.from_start, "from boot", "from later");
             let to = word(log.to_end, "to the end", "not to the end");
             Ok([vec![from, to], log.lines].concat().join("\n"))
         };
-        let Some(called) = self.call("kernel log", ask) else {
-            return Reading::absent(DEVICE);
+        let called = match self.given_log(&keep) {
+            Some(text) => {
+                self.note(|recorder| recorder.call("kernel log", &Ok(text.clone())));
+                Reading::known(DEVICE, text)
+            }
+            None => match self.call("kernel log", ask) {
+                Some(called) => called,
+                None => return Reading::absent(DEVICE),
+            },
         };
         called.with_path(DEVICE).map(|text| {
             let mut lines = text.lines();
@@ -290,6 +304,18 @@ impl Root {
                 lines: lines.map(str::to_owned).collect(),
             }
         })
+    }
+
+    /// The log that the user gave as a text.
+    fn given_log(&self, keep: &impl Fn(&str) -> Option<String>) -> Option<String> {
+        let Source::Capture(capture) = &self.source else { return None };
+        let is_given = capture.origin() == CaptureOrigin::Files;
+        let bytes = is_given.then(|| capture.bytes("/dev/kmsg").ok()).flatten()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let (head, messages) = text.lines().enumerate().partition::<Vec<_>, _>(|(at, _)| *at < 2);
+        let head = head.into_iter().map(|(_, line)| line.to_owned());
+        let kept = messages.into_iter().filter_map(|(_, message)| keep(message));
+        Some(head.chain(kept).collect::<Vec<_>>().join("\n"))
     }
 
     /// A register of a CPU, for root where the msr module is loaded. Absent for a folder.
@@ -564,6 +590,13 @@ pub enum RootError {
          proc and sys"
     )]
     NotAFolder(PathBuf),
+    /// Nothing that a machine can be made from, and why.
+    #[error("{path}: {why}")]
+    Text { path: PathBuf, why: String },
+    #[error(
+        "{one} and {two} contradict each other: {what}; give files of one machine and one boot"
+    )]
+    Contradiction { one: String, two: String, what: String },
     /// Not the file of a captured machine, or damaged.
     #[error("{path}:{source}")]
     Capture {

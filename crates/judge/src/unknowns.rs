@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use rtproof_host::{
-    facts::copied::MachineCopy,
+    facts::copied::{CopyKind, MachineCopy},
     reading::{COPIED_EMPTY, NOT_CAPTURED, NOT_COPIED, NOT_GIVEN, NOT_IN_COPY},
 };
 
@@ -55,7 +55,12 @@ pub fn unknown_groups(findings: &[Finding], copy: Option<&MachineCopy>) -> Vec<U
     let is_open =
         |finding: &&Finding| finding.status == Status::Unknown && finding.skipped.is_none();
     for finding in findings.iter().filter(is_open) {
-        let (reason, text) = reason_of(&finding.summary, copy.is_some());
+        let (mut reason, mut text) = reason_of(&finding.summary, copy.is_some());
+        let is_of_files =
+            |copy: &MachineCopy| matches!(copy.kind, CopyKind::Files | CopyKind::Config);
+        if reason == UnknownReason::NotInCopy && copy.is_some_and(is_of_files) {
+            (reason, text) = (UnknownReason::NotGiven, NOT_GIVEN.into());
+        }
         match groups.iter_mut().find(|group| (group.reason, &group.text) == (reason, &text)) {
             Some(group) => group.checks.push(finding.check.clone()),
             None => groups.push(UnknownGroup {
@@ -136,7 +141,6 @@ impl UnknownReason {
 mod tests {
     use super::*;
     use crate::checks::testing::{good, intent};
-    use rtproof_host::facts::copied::CopyKind;
 
     fn of(summary: &str, is_copy: bool) -> UnknownReason {
         reason_of(summary, is_copy).0

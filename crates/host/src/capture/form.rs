@@ -137,7 +137,7 @@ impl Capture {
 }
 
 /// A path with one `/` between names and no dots; `..` takes the name before it away.
-pub(super) fn clean(path: &str) -> String {
+pub(crate) fn clean(path: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
         match name {

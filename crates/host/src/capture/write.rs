@@ -206,6 +206,10 @@ impl Capture {
                 _ => {}
             }
         }
+        // Files that are a tree answer as a folder does.
+        if self.origin == CaptureOrigin::Files && self.entries.contains_key("/") {
+            return Err(Errno::NOENT.into());
+        }
         Err(ReadRefusal::NotCaptured)
     }
 }

@@ -34,7 +34,7 @@ use rtproof_run::{
 
 use super::check_explain;
 use crate::exit::{FailOn, TextOutput};
-use crate::{IntentArgs, answers, exit, next, open_root};
+use crate::{IntentArgs, answers, exit, next, open_files, open_root};
 
 pub(super) const SCHEMA: &str = "rtproof/check/2";
 
@@ -49,14 +49,22 @@ Examples:
   rtproof check --cpus 2-3 --prove throttling,isolation
   rtproof check explain thp
   rtproof capture machine.txt && rtproof check --root machine.txt --json
+  uname -a >uname && rtproof check uname /proc/cmdline /proc/interrupts
   rtproof check --format junit --fail-on bad --skip swap='hibernation is wanted' >check.xml")]
 pub struct Args {
     /// What to do instead of an audit
     #[command(subcommand)]
     pub command: Option<CheckCommand>,
 
-    /// Read a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
-    /// /sys, /etc and /boot; or a kernel's whole build configuration alone (.config, config.gz)
+    /// Files to read in place of this machine: what --root takes, or several texts of one machine
+    /// (/proc/cmdline, /proc/interrupts, /proc/cpuinfo, .config, uname -a, lscpu, sysctl -a, dmesg,
+    /// ps -eLo pid,ppid,tid,cls,rtprio,ni,psr,comm, ethtool); the content decides
+    #[arg(value_name = "FILE", conflicts_with_all = ["root", "pid", "unit", "prove"])]
+    pub files: Vec<PathBuf>,
+
+    /// Read a captured machine: a file of `rtproof capture`; a folder that holds its /proc, /sys,
+    /// /etc and /boot, or is its /proc or /sys; a report of sos or must-gather (.tar.xz, .tar.gz or
+    /// its folder); or a kernel's whole build configuration alone (.config, config.gz)
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
@@ -206,7 +214,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let selection = Selection::of(&args.only)?;
     let profile = args.intent.requested().resolve()?;
-    let root = open_root(args.root.as_deref())?;
+    let root = match args.files.is_empty() {
+        true => open_root(args.root.as_deref())?,
+        false => open_files(&args.files)?,
+    };
     let app = read_application(&root, args.pid, args.unit.as_deref())?;
     let mut facts = Facts::read(&root);
     let stated = IntentOptions {
@@ -256,7 +267,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let answer = |audit: &Audit| {
         let findings = audit.all();
         let first = audit.first.as_ref();
-        answers::check_answer(first, &findings, &given, &args.only, args.root.as_deref())
+        // `tune plan` takes one path.
+        let root = args.root.as_deref().or(args.files.first().map(PathBuf::as_path));
+        let mut answer = answers::check_answer(first, &findings, &given, &args.only, root);
+        answer.next = answer.next.filter(|_| args.files.len() < 2);
+        answer
     };
     let first = answer(&audit);
     let is_text = !args.json && args.format == CheckFormat::Text;
