@@ -11,7 +11,7 @@ const UNAME: &str = "Linux plc7 5.10.201-rt98 #1 SMP PREEMPT_RT Tue Nov 21 12:00
                      GNU/Linux\n";
 const CMDLINE: &str = "console=ttyS0,115200n8 root=/dev/mmcblk0p2 rootwait isolcpus=1 quiet\n";
 const INTERRUPTS: &str =
-    "           CPU0       CPU1\n 16:       7       9  GIC-0  27 Level  timer\n";
+    "           CPU0       CPU1\n 16:       7       9  GIC-0  40 Level  eth0\n";
 const LSCPU: &str = "Architecture:            x86_64\nCPU(s):                  4\n\
     On-line CPU(s) list:     0-3\nVendor ID:               GenuineIntel\n\
     Model name:              Made Up CPU\nThread(s) per core:      2\nFlags:    fpu tsc\n\
