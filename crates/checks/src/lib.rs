@@ -84,6 +84,7 @@ pub fn judge_one(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
         finding.status = Status::Doubtful;
     }
     finding.skipped = intent.skip.get(&finding.check).cloned();
+    quote(&mut finding, facts);
     finding
 }
 
@@ -100,6 +101,29 @@ fn is_bad_for_all(check: &Check, facts: &Facts, intent: &Intent) -> bool {
         ..intent.clone()
     };
     check.judge(facts, &all).status == Status::Bad
+}
+
+/// Words of the evidence that only the whole machine decides: what the files say before what is
+/// concluded from it, and what a copy lacks, which may have been there.
+fn quote(finding: &mut Finding, facts: &Facts) {
+    const NOT_THERE: &str = "not there";
+    if facts.copy.is_some() {
+        let values = finding.evidence.iter_mut().map(|evidence| &mut evidence.value);
+        for text in values.chain([&mut finding.summary]) {
+            if let Some(path) = text.strip_suffix(NOT_THERE) {
+                *text = format!("{path}{}", rtproof_host::reading::NOT_IN_COPY);
+            }
+        }
+    }
+    let Some(quoted) = &facts.virt.hypervisor_quoted else { return };
+    let path = &facts.virt.hypervisor.path;
+    for evidence in finding.evidence.iter_mut().filter(|evidence| evidence.path == *path) {
+        let concluded = match evidence.value.as_str() {
+            "none" => "no hypervisor",
+            value => value,
+        };
+        evidence.value = format!("{quoted}: {concluded}");
+    }
 }
 
 fn judge_online(check: &Check, facts: &Facts, intent: &Intent) -> Finding {

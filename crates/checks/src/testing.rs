@@ -175,6 +175,7 @@ pub fn set_setting(facts: &mut Facts, knob: &Knob, reading: Reading<String>) {
 
 fn bare() -> Facts {
     Facts {
+        copy: None,
         identity: identity(),
         kernel: rt_kernel(),
         cpus: four_cpus(),
@@ -204,6 +205,7 @@ fn bare() -> Facts {
         mounts: Reading::not_recorded(),
         resctrl: Reading::not_recorded(),
         virt: virt::Virt {
+            hypervisor_quoted: None,
             hypervisor: Reading::known("cpuid, /sys/hypervisor/type", None),
             container: Reading::known("/run/.containerenv, /proc/1/environ", None),
             steal_ticks: Reading::known("/proc/stat", (0..4).map(|cpu| (cpu, 0)).collect()),

@@ -10,6 +10,7 @@ pub mod boot;
 pub mod capture;
 pub mod change;
 pub mod child;
+mod copies;
 pub mod cpu_list;
 pub mod door;
 pub mod facts;

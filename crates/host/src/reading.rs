@@ -177,6 +177,8 @@ impl<T> Reading<T> {
         match &self.state {
             ReadingState::Known { .. } => None,
             ReadingState::Absent => Some("not there".into()),
+            // A copy refuses nothing: it lacks it.
+            ReadingState::Denied { why } if is_of_copy(why) => Some(why.clone()),
             ReadingState::Denied { why } => Some(format!("refused: {why}")),
             ReadingState::Malformed { found, expected } => {
                 Some(format!("holds \"{found}\", expected {expected}"))
@@ -280,14 +282,29 @@ pub(crate) enum ReadRefusal {
     Redacted,
 }
 
+/// Why a file of a copy holds nothing.
+pub const COPIED_EMPTY: &str = "copied empty: use rtproof capture";
+/// Others of its folder are there.
+pub const NOT_IN_COPY: &str = "not in the copy";
+/// After the name of the folder.
+pub const NOT_COPIED: &str = "was not copied";
+/// Of single files that make a machine.
+pub const NOT_GIVEN: &str = "not in what was given";
+/// Of a capture by an rtproof that did not ask.
+pub const NOT_CAPTURED: &str = "not in the capture: it was not read then; capture again";
+
+fn is_of_copy(why: &str) -> bool {
+    why.ends_with(NOT_COPIED) || [COPIED_EMPTY, NOT_IN_COPY, NOT_GIVEN, NOT_CAPTURED].contains(&why)
+}
+
 /// What explains a refused read.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusalContext {
     /// Lockdown mode other than none.
     pub(crate) lockdown: Option<String>,
     pub(crate) container: bool,
-    /// Read on the machine itself, and not by root.
-    pub(crate) unprivileged: bool,
+    /// Not read by root: what root has to do to read it.
+    pub(crate) unprivileged: Option<&'static str>,
 }
 
 impl From<io::Error> for ReadRefusal {
@@ -334,7 +351,7 @@ impl ReadRefusal {
             return Reading::absent(path);
         }
         let why = match self {
-            Self::NotCaptured => "not in the capture: it was not read then; capture again".into(),
+            Self::NotCaptured => NOT_CAPTURED.into(),
             Self::Redacted => "left out of the capture, it names the machine".into(),
             Self::Text(text) => text.clone(),
             Self::Errno(number) => {
@@ -363,8 +380,8 @@ fn why_refused(path: &str, refusal: Errno, around: &RefusalContext) -> String {
     if around.container {
         why += "; inside a container";
     }
-    if around.unprivileged {
-        why += "; run as root to read it";
+    if let Some(next) = around.unprivileged {
+        why += &format!("; {next} to read it");
     }
     why
 }

@@ -8,24 +8,29 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the gate")]
 
+mod disk;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    ffi::OsString,
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
+    fs::{File, OpenOptions},
+    io::{self, Read},
     os::unix::fs::{FileExt, OpenOptionsExt},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     str::FromStr,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use rustix::{fs::OFlags, io::Errno};
 
-use crate::capture::form::{CAPTURE_BYTES_MAX, CaptureError, CaptureOrigin, CaptureRecorder};
-use crate::reading::{LINKS_MAX, READ_BYTES_MAX, ReadRefusal, RefusalContext};
+use self::disk::Disk;
+use crate::capture::form::{CaptureError, CaptureOrigin, CaptureRecorder};
+use crate::reading::{
+    COPIED_EMPTY, NOT_COPIED, NOT_GIVEN, NOT_IN_COPY, READ_BYTES_MAX, ReadRefusal, RefusalContext,
+};
 use crate::text::{between, excerpt};
 use crate::{Capture, CpuList, Reading};
 
@@ -37,8 +42,9 @@ pub struct Root {
     surroundings: OnceLock<RefusalContext>,
     /// Takes down every question and its answer.
     recorder: Option<Arc<CaptureRecorder>>,
-    /// Whether files without a byte count as left out by a copy.
-    is_judged: bool,
+    /// For who judges: what a copy left out is unknown, not missing. Whether a file without a byte
+    /// was read.
+    judged: Option<Arc<AtomicBool>>,
 }
 
 /// Ends of the names of files that hold a list, and of those that hold the same as a mask.
@@ -58,7 +64,7 @@ impl Root {
     }
 
     const fn of(source: Source) -> Self {
-        Self { source, surroundings: OnceLock::new(), recorder: None, is_judged: false }
+        Self { source, surroundings: OnceLock::new(), recorder: None, judged: None }
     }
 
     /// A captured machine: a folder that holds its proc, sys, etc ... `/` itself is the live
@@ -68,28 +74,6 @@ impl Root {
     /// The folder is not there, may not be opened, or is not a folder.
     pub fn dir(path: impl AsRef<Path>) -> Result<Self, RootError> {
         Ok(Self::of(Source::Disk(Disk::folder(path.as_ref())?)))
-    }
-
-    /// A captured machine: a folder, a file of `rtproof capture`, or the build configuration of its
-    /// kernel and nothing else; the path decides by itself.
-    ///
-    /// # Errors
-    /// As [`Root::dir`]; a file that is none of these or is damaged, with the line.
-    pub fn open_path(path: impl AsRef<Path>) -> Result<Self, RootError> {
-        let path = path.as_ref();
-        let open = |source| RootError::Open { path: path.into(), source };
-        if fs::metadata(path).map_err(open)?.is_dir() {
-            return Self::dir(path);
-        }
-        let file = crate::door::read(path).map_err(open)?;
-        let mut bytes = Vec::new();
-        file.take(CAPTURE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(open)?;
-        let damaged = |source| RootError::Capture { path: path.into(), source };
-        if let Some(config) = build_config(&bytes) {
-            let packed = config.map_err(damaged)?;
-            return Ok(Self::captured(Capture::of_files([("/proc/config.gz", &packed[..])])));
-        }
-        Ok(Self::captured(Capture::parse(&bytes).map_err(damaged)?))
     }
 
     /// A machine as a capture file keeps it.
@@ -133,20 +117,43 @@ impl Root {
             }
             Ok(bytes) if bytes.is_empty() && self.is_hollow(path) => hollow(path),
             Ok(bytes) => Reading::known(path, bytes),
-            Err(refusal) => self.refused(path, &refusal),
+            Err(refusal) => self.refused_file(path, &refusal),
         }
     }
 
     /// The same machine for who judges it by what its files hold. Who changes files of a folder
     /// takes them as they are.
     pub(crate) fn judged(&self) -> Self {
-        Self { is_judged: true, ..self.clone() }
+        Self { judged: Some(Arc::default()), ..self.clone() }
     }
 
     /// Whether a file of no bytes is what a copy made of one that had some: tar, scp, rsync and git
     /// believe that files of /proc and /sys are as long as their inodes say.
     fn is_hollow(&self, path: &str) -> bool {
-        self.is_judged && self.origin() == CaptureOrigin::Folder && !may_be_empty(path)
+        let Some(seen) = self.judged.as_ref().filter(|_| !self.is_whole()) else { return false };
+        let is_hollow = !may_be_empty(path);
+        seen.fetch_or(is_hollow, Ordering::Relaxed);
+        is_hollow
+    }
+
+    /// Files of a copy's /proc and /sys, and those without the bytes that they had; `None`: none
+    /// of those that were read is empty.
+    pub(crate) fn hollow_files(&self) -> Option<(u64, u64)> {
+        let is_seen = self.judged.as_ref().is_some_and(|seen| seen.load(Ordering::Relaxed));
+        is_seen.then(|| match &self.source {
+            Source::Disk(disk) => disk.count_files(may_be_empty),
+            Source::Capture(capture) => capture.count_files(may_be_empty),
+        })
+    }
+
+    /// What the user gave in place of a whole machine, and what was left of it.
+    pub(crate) fn given(&self) -> Option<String> {
+        let given = match &self.source {
+            Source::Disk(disk) => disk.part().map(str::to_owned),
+            Source::Capture(capture) => capture.call(GIVEN).ok(),
+        }?;
+        self.note(|recorder| recorder.call(GIVEN, &Ok(given.clone())));
+        Some(given)
     }
 
     /// The text of a file, at most 32 MiB; bytes that are not UTF-8 become U+FFFD.
@@ -216,7 +223,7 @@ impl Root {
                     Reading::malformed(path, &String::from_utf8_lossy(&bytes), expected)
                 }
             },
-            Err(refusal) => self.refused(path, &refusal),
+            Err(refusal) => self.refused_file(path, &refusal),
         }
     }
 
@@ -269,6 +276,13 @@ impl Root {
         ask: impl FnOnce() -> io::Result<String>,
     ) -> Option<Reading<String>> {
         let answer = match &self.source {
+            // What single files answer, such as a text of ethtool.
+            Source::Capture(capture) if capture.origin() == CaptureOrigin::Files => {
+                match capture.call(call) {
+                    Err(ReadRefusal::NotCaptured) => return None,
+                    answer => answer,
+                }
+            }
             _ if !self.is_whole() => return None,
             Source::Capture(capture) => capture.call(call),
             Source::Disk(_) => ask().map_err(ReadRefusal::from),
@@ -286,13 +300,20 @@ impl Root {
         const DEVICE: &str = "/dev/kmsg";
         let word = |is: bool, yes: &str, no: &str| if is { yes.to_owned() } else { no.to_owned() };
         let ask = || {
-            let log = kernel_log(keep)?;
+            let log = kernel_log(&keep)?;
             let from = word(log.from_start, "from boot", "from later");
             let to = word(log.to_end, "to the end", "not to the end");
             Ok([vec![from, to], log.lines].concat().join("\n"))
         };
-        let Some(called) = self.call("kernel log", ask) else {
-            return Reading::absent(DEVICE);
+        let called = match self.given_log(&keep) {
+            Some(text) => {
+                self.note(|recorder| recorder.call("kernel log", &Ok(text.clone())));
+                Reading::known(DEVICE, text)
+            }
+            None => match self.call("kernel log", ask) {
+                Some(called) => called,
+                None => return Reading::absent(DEVICE),
+            },
         };
         called.with_path(DEVICE).map(|text| {
             let mut lines = text.lines();
@@ -302,6 +323,18 @@ impl Root {
                 lines: lines.map(str::to_owned).collect(),
             }
         })
+    }
+
+    /// The log that the user gave as a text.
+    fn given_log(&self, keep: &impl Fn(&str) -> Option<String>) -> Option<String> {
+        let Source::Capture(capture) = &self.source else { return None };
+        let is_given = capture.origin() == CaptureOrigin::Files;
+        let bytes = is_given.then(|| capture.bytes("/dev/kmsg").ok()).flatten()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let (head, messages) = text.lines().enumerate().partition::<Vec<_>, _>(|(at, _)| *at < 2);
+        let head = head.into_iter().map(|(_, line)| line.to_owned());
+        let kept = messages.into_iter().filter_map(|(_, message)| keep(message));
+        Some(head.chain(kept).collect::<Vec<_>>().join("\n"))
     }
 
     /// A register of a CPU, for root where the msr module is loaded. Absent for a folder.
@@ -386,7 +419,50 @@ impl Root {
     }
 
     pub(crate) fn refused<T>(&self, path: &str, refusal: &ReadRefusal) -> Reading<T> {
+        if self.judged.is_some() && !self.is_whole() {
+            if self.origin() == CaptureOrigin::Files && *refusal == ReadRefusal::NotCaptured {
+                return Reading::denied(path, NOT_GIVEN);
+            }
+            let top = ["/proc", "/sys"].into_iter().find(|top| is_below(path, top));
+            if let Some(top) = top.filter(|top| refusal.is_absent() && !self.has_folder(top)) {
+                return self.lacking(path, format!("{top} {NOT_COPIED}"));
+            }
+        }
         refusal.reading(path, || self.surroundings.get_or_init(|| self.refusal_context()))
+    }
+
+    /// As [`Root::refused`], of a file: one that a copy lacks beside others of its folder may have
+    /// been on the machine.
+    fn refused_file<T>(&self, path: &str, refusal: &ReadRefusal) -> Reading<T> {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_of_kernel = ["/proc/", "/sys/"].iter().any(|top| path.starts_with(top));
+        let is_judged = self.judged.is_some() && !self.is_whole();
+        if is_judged && is_of_kernel && refusal.is_absent() && self.has_files(folder) {
+            return self.lacking(path, NOT_IN_COPY.into());
+        }
+        self.refused(path, refusal)
+    }
+
+    /// What a copy lacks; a capture of the copy says why, too.
+    fn lacking<T>(&self, path: &str, why: String) -> Reading<T> {
+        self.note(|recorder| recorder.bytes(path, &Err(ReadRefusal::Text(why.clone()))));
+        Reading::denied(path, why)
+    }
+
+    /// Whether a copy holds the folder.
+    pub(crate) fn has_folder(&self, path: &str) -> bool {
+        match &self.source {
+            Source::Disk(disk) => disk.exists(path).is_ok(),
+            Source::Capture(capture) => capture.has_below(path, |_| true),
+        }
+    }
+
+    fn has_files(&self, folder: &str) -> bool {
+        match &self.source {
+            Source::Disk(disk) => disk.has_files(folder),
+            Source::Capture(_) if self.origin() != CaptureOrigin::Files => false,
+            Source::Capture(capture) => capture.has_below(folder, |below| !below.contains('/')),
+        }
     }
 
     /// Whether we see the machine's own processes and control groups: then the marks of a container
@@ -408,59 +484,13 @@ impl Root {
         RefusalContext {
             lockdown: mode.filter(|mode| mode != "none"),
             container: marks.iter().any(|mark| self.exists(mark)) && !self.in_initial_namespaces(),
-            unprivileged: self.origin() == CaptureOrigin::Live { by_root: false },
+            unprivileged: match (self.origin(), self.is_live()) {
+                (CaptureOrigin::Live { by_root: false }, true) => Some("run as root"),
+                (CaptureOrigin::Live { by_root: false }, false) => Some("capture it as root"),
+                _ => None,
+            },
         }
     }
-}
-
-// The build configuration of a kernel in place of a captured machine: `/boot/config-6.1.0-rt`,
-// `.config`, `config.gz`. What is in no complete configuration is not set, so a fragment or a part
-// of one would answer wrongly.
-
-/// Largest one: real ones are below half a megabyte.
-const BYTES_MAX: u64 = 8 << 20;
-
-/// Lines at the top that name the kernel.
-const HEAD_LINES: usize = 8;
-
-/// The configuration as /proc/config.gz holds it; `None`: it is something else.
-fn build_config(bytes: &[u8]) -> Option<Result<Vec<u8>, CaptureError>> {
-    let wrong = |line, text: &str| Some(Err(CaptureError { line, text: text.into() }));
-    let is_packed = bytes.starts_with(b"\x1f\x8b");
-    let mut text = Vec::new();
-    if !is_packed {
-        text.extend_from_slice(bytes);
-    } else if GzDecoder::new(bytes).take(BYTES_MAX).read_to_end(&mut text).is_err() {
-        return wrong(1, "gzip that is damaged or was cut off; copy it again");
-    }
-    let text = std::str::from_utf8(&text).ok()?;
-    // A last line without an end may be a part of one.
-    let (lines, _) = text.rsplit_once('\n')?;
-    let is_option = |line: &str| line.starts_with("CONFIG_") && line.contains('=');
-    let is_comment = |line: &str| line.starts_with('#') || line.trim().is_empty();
-    if !lines.lines().any(is_option) || !lines.lines().all(|l| is_option(l) || is_comment(l)) {
-        return None;
-    }
-    if !lines.lines().take(HEAD_LINES).any(|line| line.contains("Kernel Configuration")) {
-        return wrong(
-            1,
-            "a part of a kernel configuration (no line \"Kernel Configuration\" at its top): what \
-             it leaves out is unknown; give the whole .config that `make olddefconfig` writes",
-        );
-    }
-    // The last menu but for libraries; since 5.2 each menu has an end.
-    let has_ends = lines.lines().any(|line| line.starts_with("# end of "));
-    let last = if has_ends { "# end of Kernel hacking" } else { "# Kernel hacking" };
-    if !text.ends_with('\n') || !lines.lines().any(|line| line.trim_end() == last) {
-        let what = "the kernel configuration ends here, without all of its menus: it was cut off; \
-                    copy it again";
-        return wrong(text.lines().count(), what);
-    }
-    if is_packed {
-        return Some(Ok(bytes.to_vec()));
-    }
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(bytes).and_then(|()| packed.finish()).ok().map(Ok)
 }
 
 // Devices that answer record by record or at an offset: the kernel's log and the registers of a
@@ -488,8 +518,15 @@ fn kernel_log(keep: impl Fn(&str) -> Option<String>) -> io::Result<Messages> {
     read_log(&mut open("/dev/kmsg")?, keep)
 }
 
+/// Name of the entry that says what was given; see [`Root::given`].
+pub(crate) const GIVEN: &str = "given";
+
 fn hollow<T>(path: &str) -> Reading<T> {
-    Reading::malformed(path, "", "its text, which the copy left out: use rtproof capture")
+    Reading::denied(path, COPIED_EMPTY)
+}
+
+fn is_below(path: &str, top: &str) -> bool {
+    path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a live kernel may give no byte for the file. All else below /proc and /sys ends with a
@@ -558,144 +595,6 @@ fn open(path: &str) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-// The live machine, or a folder with the files of one: questions to a file system.
-//
-// Inside a folder links are followed here and not by the kernel, so that neither
-// `/etc/x -> /usr/y` nor `..` leaves it (openat2(RESOLVE_IN_ROOT) would do, but needs Linux 5.6).
-
-/// Read at once: most files whole. `read_to_end` would ask for 32 bytes, then 32, then 64 ...,
-/// because the size of a file of the kernel is not known.
-const CHUNK_BYTES: usize = 8 << 10;
-
-/// Where the files are.
-#[derive(Clone, Debug)]
-struct Disk {
-    /// Folder of a captured machine, `None` for the live one.
-    dir: Option<PathBuf>,
-}
-
-impl Disk {
-    const fn live() -> Self {
-        Self { dir: None }
-    }
-
-    /// `/` itself is the live machine.
-    fn folder(path: &Path) -> Result<Self, RootError> {
-        let open = |source| RootError::Open { path: path.into(), source };
-        let dir = fs::canonicalize(path).map_err(open)?;
-        if !fs::metadata(&dir).map_err(open)?.is_dir() {
-            return Err(RootError::NotAFolder(path.into()));
-        }
-        fs::read_dir(&dir).map_err(open)?;
-        Ok(Self { dir: (dir != Path::new("/")).then_some(dir) })
-    }
-
-    const fn is_live(&self) -> bool {
-        self.dir.is_none()
-    }
-
-    /// At most one byte more than is taken.
-    fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
-        let mut file = self.open(path)?.take(READ_BYTES_MAX + 1);
-        let mut bytes = Vec::new();
-        let mut chunk = [0; CHUNK_BYTES];
-        loop {
-            match file.read(&mut chunk) {
-                Ok(0) => return Ok(bytes),
-                Ok(length) => bytes.extend_from_slice(&chunk[..length]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Names in a folder, sorted by their bytes.
-    fn names(&self, path: &str) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(self.resolve(path, true)?)? {
-            names.push(entry?.file_name().to_string_lossy().into_owned());
-        }
-        names.sort_unstable();
-        Ok(names)
-    }
-
-    fn link(&self, path: &str) -> io::Result<String> {
-        let target = self.resolve(path, false).and_then(fs::read_link)?;
-        Ok(target.to_string_lossy().into_owned())
-    }
-
-    fn exists(&self, path: &str) -> io::Result<()> {
-        self.resolve(path, false).and_then(fs::symlink_metadata).map(drop)
-    }
-
-    /// Never blocks: a FIFO in a captured tree is opened without waiting for its writer, and then
-    /// turned away.
-    fn open(&self, path: &str) -> io::Result<File> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-        let real = self.resolve(path, true)?;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(real)?;
-        let kind = file.metadata()?.file_type();
-        if kind.is_dir() {
-            return Err(Errno::ISDIR.into());
-        }
-        if !kind.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        Ok(file)
-    }
-
-    /// Where a path is; its last part need not be there, and is not followed where it is a link.
-    fn entry(&self, path: &str) -> io::Result<PathBuf> {
-        let path = Path::new(path);
-        let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
-            return Err(Errno::INVAL.into());
-        };
-        let folder = folder.to_str().ok_or(Errno::INVAL)?;
-        Ok(self.resolve(folder, true)?.join(name))
-    }
-
-    fn resolve(&self, path: &str, follow_last: bool) -> io::Result<PathBuf> {
-        let Some(dir) = &self.dir else {
-            return Ok(Path::new("/").join(path));
-        };
-        let mut links = 0;
-        let mut inside = PathBuf::new();
-        let mut todo = parts(Path::new(path));
-        while let Some(part) = todo.pop() {
-            if part == ".." {
-                inside.pop();
-                continue;
-            }
-            let here = dir.join(&inside).join(&part);
-            let is_link = fs::symlink_metadata(&here)?.file_type().is_symlink();
-            if !is_link || (todo.is_empty() && !follow_last) {
-                inside.push(part);
-                continue;
-            }
-            links += 1;
-            if links > LINKS_MAX {
-                return Err(Errno::LOOP.into());
-            }
-            let target = fs::read_link(&here)?;
-            if target.is_absolute() {
-                inside.clear();
-            }
-            todo.extend(parts(&target));
-        }
-        Ok(dir.join(inside))
-    }
-}
-
-/// Components in reverse, to be popped; only names and `..`.
-fn parts(path: &Path) -> Vec<OsString> {
-    let part = |component: Component<'_>| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    };
-    path.components().rev().filter_map(part).collect()
-}
-
 /// Why a path cannot be a captured machine.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
@@ -710,6 +609,13 @@ pub enum RootError {
          proc and sys"
     )]
     NotAFolder(PathBuf),
+    /// Nothing that a machine can be made from, and why.
+    #[error("{path}: {why}")]
+    Text { path: PathBuf, why: String },
+    #[error(
+        "{one} and {two} contradict each other: {what}; give files of one machine and one boot"
+    )]
+    Contradiction { one: String, two: String, what: String },
     /// Not the file of a captured machine, or damaged.
     #[error("{path}:{source}")]
     Capture {
@@ -717,60 +623,6 @@ pub enum RootError {
         /// What is wrong, and in which line.
         source: CaptureError,
     },
-}
-
-#[cfg(test)]
-mod config_tests {
-    use super::*;
-    use crate::Facts;
-
-    const WHOLE: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
-        # Linux/x86 6.1.0 Kernel Configuration\n#\nCONFIG_CC_VERSION_TEXT=\"gcc 12\"\n\
-        CONFIG_PREEMPT_RT=y\n# CONFIG_NO_HZ_FULL is not set\n\n#\n# Kernel hacking\n#\n\
-        CONFIG_DEBUG_KERNEL=y\n# end of Kernel hacking\n";
-
-    fn gzip(text: &str) -> Vec<u8> {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(text.as_bytes()).unwrap();
-        packed.finish().unwrap()
-    }
-
-    #[test]
-    fn a_configuration_alone_is_a_machine_of_which_nothing_else_is_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x");
-        let old = WHOLE.replace("# end of Kernel hacking\n", "");
-        for bytes in [WHOLE.into(), gzip(WHOLE), old.into(), WHOLE.replace('\n', "\r\n").into()] {
-            fs::write(&path, &bytes).unwrap();
-            let facts = Facts::read(&Root::open_path(&path).unwrap());
-            let config = facts.kernel.config.value().unwrap();
-            assert_eq!((config.len(), config["PREEMPT_RT"].as_str()), (3, "y"));
-            assert!(
-                facts.kernel.release.value().is_none() && facts.kernel.cmdline.value().is_none()
-            );
-        }
-    }
-
-    #[test]
-    fn a_part_of_one_is_refused() {
-        let packed = gzip(WHOLE);
-        let cut = &packed[..packed.len() - 9];
-        let (half, _) = WHOLE.split_once("\n\n").unwrap();
-        for (bytes, says) in [
-            (cut, "cut off"),
-            (WHOLE.trim_end().as_bytes(), "cut off"),
-            (format!("{half}\n").as_bytes(), "cut off"),
-            (&WHOLE.as_bytes()[..WHOLE.len() - 60], "cut off"),
-            (b"CONFIG_PREEMPT_RT=y\n", "make olddefconfig"),
-        ] {
-            let error = build_config(bytes).expect("a configuration").expect_err("a part");
-            assert!(error.text.contains(says), "{error:?}");
-        }
-        for other in ["", "\n", "rtproof capture 1\n", "# a comment\n", "A=1\nCONFIG_B=2\n"] {
-            assert!(build_config(other.as_bytes()).is_none(), "{other}");
-        }
-        assert!(build_config(&gzip("rtproof capture 1\n")).is_none());
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod spikes;
 pub mod structure;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod unknowns;
 pub mod verdict;
 pub mod verify;
 pub mod weakness;

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use rtproof_host::{CpuList, Facts, facts::cpu_classes::CpuClass};
+use rtproof_host::{
+    CpuList, Facts,
+    facts::{copied::MachineCopy, cpu_classes::CpuClass},
+};
 use rtproof_record::{
     Options, Run,
     run::{Cost, EndReason, Meta, Note, RecordedLoad, RunEnd, Thread, ThreadEnd, ThreadInfo},
@@ -108,6 +111,9 @@ pub struct MachineSummary {
     pub bare_metal: bool,
     pub container: Option<String>,
     pub clocksource: Option<String>,
+    /// What was read in place of a machine; `None`: a live machine, or a capture made on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<MachineCopy>,
 }
 
 /// Measurement of one CPU or of all.
@@ -265,6 +271,7 @@ impl MachineSummary {
             bare_metal: matches!(facts.virt.hypervisor.value(), Some(None)),
             container: facts.virt.container.value().cloned().flatten(),
             clocksource: known(&facts.clock.source),
+            copy: facts.copy.clone(),
         }
     }
 }

@@ -137,7 +137,9 @@ pub(crate) fn title_line(to: &mut Terminal, machine: &MachineSummary) -> io::Res
     parts.extend(inside.map(|inside| format!("in {inside}")));
     parts.extend(machine.bare_metal.then(|| "bare metal".into()));
     let head = format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"));
-    wrapped(to, &head, "         ", &parts.join(", "))
+    wrapped(to, &head, "         ", &parts.join(", "))?;
+    let mut notes = machine.copy.iter().flat_map(|copy| &copy.notes);
+    notes.try_for_each(|note| wrapped(to, &format!("{BOLD}Copy{BOLD:#}     "), "         ", note))
 }
 
 /// CPUs: how many, of which kinds, on how many nodes.

@@ -272,14 +272,19 @@ pub(crate) fn write_imported(
 /// # Errors
 /// Usage: it is no captured machine.
 pub(crate) fn open_root(path: Option<&Path>) -> anyhow::Result<Root> {
-    match path {
-        Some(path) => {
-            let root = Root::open_path(path).map_err(|error| exit::usage(error.to_string()))?;
-            is_machine(path, &root)?;
-            Ok(root)
-        }
-        None => Ok(Root::live()),
+    path.map_or_else(|| Ok(Root::live()), |path| open_files(&[path]))
+}
+
+/// The machine that files make: one that holds it, or several that hold parts.
+///
+/// # Errors
+/// Usage: no part of a machine, or of two machines.
+pub(crate) fn open_files(paths: &[impl AsRef<Path>]) -> anyhow::Result<Root> {
+    let root = Root::open_paths(paths).map_err(|error| exit::usage(error.to_string()))?;
+    if let [path] = paths {
+        is_machine(path.as_ref(), &root)?;
     }
+    Ok(root)
 }
 
 /// Refuses a folder that holds no part of a machine, such as the one above it.

@@ -267,8 +267,8 @@ fn captures_are_written_whole_and_never_over_another() {
 fn files_that_are_no_capture_are_refused_with_the_line() {
     let folder = folder();
     for (text, says) in [
-        (&b""[..], ":1: "),
-        (b"\x7fELF\0\xff", "rtproof capture FILE"),
+        (&b""[..], "uname -a"),
+        (b"\x7fELF\0\xff", "rtproof capture"),
         (b"rtproof capture 2\n", "another version"),
         (b"rtproof capture 1\nfrom folder\n== /a file\n|b\n", ":5: cut off"),
         (b"rtproof capture 1\nfrom folder\n== /a file\nb\n== end\n", ":4: expected"),

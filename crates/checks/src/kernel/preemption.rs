@@ -303,8 +303,10 @@ fn judge_preempt_dynamic(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
     match found {
         Preemption::Rt => draft.not_applicable("PREEMPT_RT has one mode only"),
         Preemption::Full | Preemption::Lazy => draft.good(name_preempt_dynamic(*found)),
-        Preemption::DynamicUnknown => draft
-            .unknown("PREEMPT_DYNAMIC: root can read the mode in /sys/kernel/debug/sched/preempt"),
+        Preemption::DynamicUnknown => draft.unknown(match facts.copy {
+            Some(_) => "PREEMPT_DYNAMIC: the mode in force is not in the copy",
+            None => "PREEMPT_DYNAMIC: root can read the mode in /sys/kernel/debug/sched/preempt",
+        }),
         _ if intent.budget_ns.is_some_and(|budget_ns| budget_ns >= ANY_NS) => {
             draft.doubtful(name_preempt_dynamic(*found))
         }

@@ -346,20 +346,57 @@ fn state(unit: &Unit) -> String {
 // The kind of case is what the maker says; a battery and a lid are what is there. A mouse's
 // battery belongs to a device, and a UPS is no battery of the machine.
 
-/// Kinds of case that are carried about (SMBIOS 7.4.1).
-const PORTABLE: &[(u32, &str)] = &[
-    (8, "portable"),
-    (9, "laptop"),
-    (10, "notebook"),
-    (11, "hand-held"),
-    (14, "sub-notebook"),
-    (30, "tablet"),
-    (31, "convertible"),
-    (32, "detachable"),
+/// Kinds of case from 1 on (SMBIOS 7.4.1).
+const CASES: [&str; 36] = [
+    "other",
+    "unknown",
+    "desktop",
+    "low profile desktop",
+    "pizza box",
+    "mini tower",
+    "tower",
+    "portable",
+    "laptop",
+    "notebook",
+    "hand-held",
+    "docking station",
+    "all in one",
+    "sub-notebook",
+    "space-saving",
+    "lunch box",
+    "main server chassis",
+    "expansion chassis",
+    "sub-chassis",
+    "bus expansion chassis",
+    "peripheral chassis",
+    "RAID chassis",
+    "rack mount chassis",
+    "sealed-case PC",
+    "multi-system chassis",
+    "compact PCI",
+    "Advanced TCA",
+    "blade",
+    "blade enclosure",
+    "tablet",
+    "convertible",
+    "detachable",
+    "IoT gateway",
+    "embedded PC",
+    "mini PC",
+    "stick PC",
 ];
 
-/// Kinds without information: `other` and `unknown`.
-const VAGUE: &[u32] = &[1, 2];
+/// Kinds that are carried about.
+const PORTABLE: &[u32] = &[8, 9, 10, 11, 14, 30, 31, 32];
+
+/// Kinds without information; a docking station may be said of what is docked.
+const VAGUE: &[u32] = &[1, 2, 12];
+
+/// Name of a kind of case; `None`: one that came later.
+fn case_name(code: u32) -> Option<&'static str> {
+    let at = usize::try_from(code.checked_sub(1)?).ok()?;
+    CASES.get(at).copied()
+}
 
 pub(super) static LAPTOP: Check = Check {
     id: "laptop",
@@ -385,11 +422,10 @@ fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     }
     let chassis = value::knob_number(facts, &knobs::CHASSIS);
     let code = chassis.value().and_then(|code| u32::try_from(*code).ok());
-    let kind = PORTABLE.iter().find(|(known, _)| Some(*known) == code).map(|(_, name)| *name);
-    let draft = draft.read(&chassis, |code| match kind {
-        Some(kind) => format!("{code} ({kind})"),
-        None => code.to_string(),
-    });
+    let case = code.and_then(case_name);
+    let named = |code| format!("{code}, {}", case.unwrap_or("a kind that rtproof does not know"));
+    let kind = case.filter(|_| code.is_some_and(|code| PORTABLE.contains(&code)));
+    let draft = draft.read(&chassis, |&code| named(code));
     let batteries = batteries(facts);
     let lids: Vec<Evidence> = value::knob_values(facts, &knobs::LID)
         .iter()
@@ -404,7 +440,7 @@ fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let with =
         if parts.is_empty() { String::new() } else { format!(" with {}", parts.join(" and ")) };
     let looks = has_battery && has_lid;
-    let is_vague = code.is_none_or(|code| VAGUE.contains(&code));
+    let is_vague = case.is_none() || code.is_none_or(|code| VAGUE.contains(&code));
     if let Some(kind) = kind {
         return warned(draft, &format!("this is a {kind}{with}"));
     }
@@ -413,8 +449,12 @@ fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     }
     match (code, is_vague) {
         (None, _) => draft.unreadable(&chassis),
-        (Some(code), true) => draft.unknown(format!("its maker gives no kind of case ({code})")),
-        (Some(code), false) => draft.good(format!("no laptop by its case ({code}){with}")),
+        (Some(code), true) => {
+            draft.unknown(format!("no kind of case that tells ({})", named(code.into())))
+        }
+        (Some(code), false) => {
+            draft.good(format!("no laptop by its case ({}){with}", named(code.into())))
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub enum CaptureOrigin {
     },
     /// From a folder, which may hold a part of the machine.
     Folder,
+    /// From single files, which hold a part of it.
+    Files,
 }
 
 /// Captured content of a path.
@@ -135,7 +137,7 @@ impl Capture {
 }
 
 /// A path with one `/` between names and no dots; `..` takes the name before it away.
-pub(super) fn clean(path: &str) -> String {
+pub(crate) fn clean(path: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
         match name {

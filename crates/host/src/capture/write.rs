@@ -31,8 +31,8 @@ impl Capture {
 
 impl CaptureOrigin {
     /// Every origin, for the parser.
-    pub(super) const ALL: [Self; 3] =
-        [Self::Live { by_root: true }, Self::Live { by_root: false }, Self::Folder];
+    pub(super) const ALL: [Self; 4] =
+        [Self::Live { by_root: true }, Self::Live { by_root: false }, Self::Folder, Self::Files];
 
     /// Second line of the file.
     pub(super) const fn line(self) -> &'static str {
@@ -40,6 +40,7 @@ impl CaptureOrigin {
             Self::Live { by_root: true } => "from live, read by root",
             Self::Live { by_root: false } => "from live, read by a user",
             Self::Folder => "from folder",
+            Self::Files => "from files",
         }
     }
 }
@@ -155,6 +156,29 @@ impl Capture {
         }
     }
 
+    /// Whether something that was there is below a folder, with a name below it that `is` takes.
+    pub(crate) fn has_below(&self, folder: &str, is: impl Fn(&str) -> bool) -> bool {
+        let prefix = format!("{}/", clean(folder).trim_end_matches('/'));
+        let below = self.entries.range(prefix.clone()..);
+        let mut below = below.take_while(|(path, _)| path.starts_with(&prefix));
+        let was_there =
+            |entry: &CaptureEntry| !matches!(entry, CaptureEntry::Absent | CaptureEntry::Failed(_));
+        below.any(|(path, entry)| was_there(entry) && is(&path[prefix.len()..]))
+    }
+
+    /// Files of /proc and /sys, and those of them that hold no byte though they must.
+    pub(crate) fn count_files(&self, may_be_empty: fn(&str) -> bool) -> (u64, u64) {
+        let is_of_kernel = |path: &str| path.starts_with("/proc/") || path.starts_with("/sys/");
+        let entries = self.entries.iter().filter(|(path, _)| is_of_kernel(path));
+        entries.fold((0, 0), |(all, empty), (path, entry)| match entry {
+            CaptureEntry::File(bytes) => {
+                (all + 1, empty + u64::from(bytes.is_empty() && !may_be_empty(path)))
+            }
+            CaptureEntry::Lines(_) | CaptureEntry::Gzip(_) => (all + 1, empty),
+            _ => (all, empty),
+        })
+    }
+
     /// The entry of a path: its own, or where the links on the way lead.
     fn find(&self, path: &str, follow_last: bool) -> Result<&CaptureEntry, ReadRefusal> {
         let mut path = clean(path);
@@ -181,6 +205,10 @@ impl Capture {
                 Some(CaptureEntry::Absent) => return Err(Errno::NOENT.into()),
                 _ => {}
             }
+        }
+        // Files that are a tree answer as a folder does.
+        if self.origin == CaptureOrigin::Files && self.entries.contains_key("/") {
+            return Err(Errno::NOENT.into());
         }
         Err(ReadRefusal::NotCaptured)
     }

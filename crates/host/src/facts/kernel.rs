@@ -50,15 +50,23 @@ impl Kernel {
         let uname = rustix::system::uname();
         let release = or_called(root, release, "uname -r", &uname.release().to_string_lossy());
         let build = or_called(root, build, "uname -v", &uname.version().to_string_lossy());
+        let text = config_text(root, &release);
+        let head = text.value().and_then(|text| ConfigHead::of(text));
+        let of_head = |read: Reading<String>, word: Option<String>| match word {
+            Some(word) => read.or_else(|| Reading::known(&text.path, word)),
+            None => read,
+        };
+        let release = of_head(release, head.as_ref().map(|head| head.release.clone()));
+        let arch = of_head(read_arch(root, cpuinfo), head.map(|head| head.machine));
         let version = release.clone().parsed("a release like 6.12.1", version_of);
-        let config = read_config(root, &release);
+        let config = text.and_then(parse);
         let cmdline = root.trimmed("/proc/cmdline").map(|text| CommandLine::parse(&text));
         let preemption = read_preemption(root, &version, &build, &config, &cmdline);
         Self {
             release,
             version,
             build,
-            arch: read_arch(root, cpuinfo),
+            arch,
             preemption,
             config,
             cmdline,
@@ -186,11 +194,11 @@ fn parameter(word: &str) -> Parameter {
 /// Largest configuration taken out of /proc/config.gz: real ones are below half a megabyte.
 const CONFIG_BYTES_MAX: u64 = 8 << 20;
 
-/// Options without `CONFIG_`; the path is the file read, or all that were tried.
-fn read_config(root: &Root, release: &Reading<String>) -> Reading<BTreeMap<String, String>> {
+/// The text of the configuration; the path is the file read, or all that were tried.
+fn config_text(root: &Root, release: &Reading<String>) -> Reading<String> {
     let mut config = root.read_bytes("/proc/config.gz").and_then(unpack);
     let Some(release) = release.value() else {
-        return config.and_then(parse);
+        return config;
     };
     // Distributions differ: Debian and Fedora, Fedora since 2021, the same merged, OSTree,
     // openSUSE.
@@ -203,7 +211,42 @@ fn read_config(root: &Root, release: &Reading<String>) -> Reading<BTreeMap<Strin
     ] {
         config = config.or_else(|| root.read_text(&place));
     }
-    config.and_then(parse)
+    config
+}
+
+/// What the head of a configuration says of its kernel: `# Linux/arm 4.14.40 Kernel Configuration`.
+struct ConfigHead {
+    release: String,
+    /// As `uname -m`; the kernel's own word for the architecture where its options do not decide.
+    machine: String,
+}
+
+impl ConfigHead {
+    fn of(text: &str) -> Option<Self> {
+        const HEAD_LINES: usize = 8;
+        let named = text.lines().take(HEAD_LINES).find_map(|line| {
+            line.strip_prefix("# Linux/")?.split_once(" Kernel Configuration")?.0.split_once(' ')
+        });
+        let (arch, release) = named?;
+        version_of(release)?;
+        let is_set = |option: &str| text.lines().any(|line| line.trim_end() == option);
+        let either =
+            |option, set: &str, not: &str| if is_set(option) { set } else { not }.to_owned();
+        let machine = match arch {
+            "x86" | "x86_64" | "i386" => either("CONFIG_X86_64=y", "x86_64", "i686"),
+            "arm64" => "aarch64".into(),
+            "arm" if is_set("CONFIG_CPU_32v6=y") => "armv6l".into(),
+            "arm" => either("CONFIG_CPU_32v7=y", "armv7l", "arm"),
+            "riscv" => either("CONFIG_64BIT=y", "riscv64", "riscv32"),
+            "loongarch" => either("CONFIG_64BIT=y", "loongarch64", "loongarch32"),
+            "mips" => either("CONFIG_64BIT=y", "mips64", "mips"),
+            "s390" => either("CONFIG_64BIT=y", "s390x", "s390"),
+            "powerpc" if is_set("CONFIG_CPU_LITTLE_ENDIAN=y") => "ppc64le".into(),
+            "powerpc" => either("CONFIG_PPC64=y", "ppc64", "ppc"),
+            other => other.into(),
+        };
+        Some(Self { release: release.into(), machine })
+    }
 }
 
 fn unpack(path: String, bytes: Vec<u8>) -> Reading<String> {
@@ -521,7 +564,7 @@ mod config_tests {
     fn reads_text_and_gzip_and_names_the_file() {
         let tree = Tree::new(&[("usr/lib/modules/6.1/config", TEXT)]);
         let release = Reading::known("r", "6.1".to_owned());
-        let config = read_config(&tree.root(), &release);
+        let config = config_text(&tree.root(), &release).and_then(parse);
         assert_eq!(config.path, "/usr/lib/modules/6.1/config");
         let options = config.value().unwrap();
         assert_eq!(options["HZ"], "250");
@@ -534,7 +577,7 @@ mod config_tests {
         let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
         gzip.write_all(TEXT.as_bytes()).unwrap();
         gzip.finish().unwrap();
-        let packed = read_config(&tree.root(), &Reading::absent("r"));
+        let packed = config_text(&tree.root(), &Reading::absent("r")).and_then(parse);
         assert_eq!(packed.path, "/proc/config.gz");
         assert_eq!(packed.value(), config.value());
     }
@@ -542,12 +585,18 @@ mod config_tests {
     #[test]
     fn all_requested_options_are_read() {
         let release = Reading::known("r", "6.1".to_owned());
-        let none = read_config(&Tree::new(&[]).root(), &release);
+        let none = config_text(&Tree::new(&[]).root(), &release);
         assert!(none.is_absent());
         assert_eq!(none.path.split(", ").count(), 6);
         let other = Tree::new(&[("boot/config-6.1", "<html>"), ("proc/config.gz", "no gzip")]);
-        assert!(read_config(&other.root(), &release).why_unknown().unwrap().contains("<html>"));
-        let broken = read_config(&other.root(), &Reading::absent("r"));
+        assert!(
+            config_text(&other.root(), &release)
+                .and_then(parse)
+                .why_unknown()
+                .unwrap()
+                .contains("<html>")
+        );
+        let broken = config_text(&other.root(), &Reading::absent("r")).and_then(parse);
         assert!(broken.why_unknown().unwrap().contains("gzip"));
     }
 }

@@ -5,6 +5,7 @@
 //! if its subject is new.
 
 pub mod app;
+pub mod copied;
 pub mod cpu;
 pub mod cpu_classes;
 mod cpu_part;
@@ -32,6 +33,9 @@ use crate::{Reading, Root};
 /// One snapshot of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
+    /// What was read in place of a machine; `None`: a live machine, or a capture made on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<copied::MachineCopy>,
     /// Identity of the machine.
     pub identity: Identity,
     /// Kernel build, preemption model, command line.
@@ -109,7 +113,8 @@ impl Facts {
         let interrupts = root.read_text("/proc/interrupts");
         let irqs = irq::Irqs::read(root, &scan, &interrupts, cpus.existing());
         let existing = cpus.existing().cloned();
-        Self {
+        let facts = Self {
+            copy: None,
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
             cpus,
@@ -131,7 +136,9 @@ impl Facts {
             units: virt::read_units(root),
             net,
             devices,
-        }
+        };
+        // Last: it knows what was read.
+        Self { copy: copied::MachineCopy::of(root), ..facts }
     }
 }
 

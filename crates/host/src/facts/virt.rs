@@ -15,6 +15,9 @@ use crate::{Reading, Root, knobs};
 pub struct Virt {
     /// Name of the hypervisor, `None` on bare metal.
     pub hypervisor: Reading<Option<String>>,
+    /// What the files say from which that is known, quoted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypervisor_quoted: Option<String>,
     /// Name of the container runtime, `None` outside.
     pub container: Reading<Option<String>>,
     /// Steal time per CPU since boot, in clock ticks (column 8 of /proc/stat).
@@ -24,8 +27,12 @@ pub struct Virt {
 impl Virt {
     /// Reads the facts of virtualisation; /proc/cpuinfo is passed in.
     pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Self {
+        let hypervisor = read_hypervisor(root, cpuinfo);
+        let hypervisor_quoted =
+            hypervisor.value().and_then(|_| quoted(root, &hypervisor.path, cpuinfo));
         Self {
-            hypervisor: read_hypervisor(root, cpuinfo),
+            hypervisor,
+            hypervisor_quoted,
             container: read_container(root),
             steal_ticks: root.read_text("/proc/stat").and_then(steal),
         }
@@ -294,6 +301,25 @@ fn read_hypervisor(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<Str
         }
         None => by_board(root, cpuinfo),
     }
+}
+
+/// What the files of a reading of the hypervisor hold, as far as it decides.
+fn quoted(root: &Root, paths: &str, cpuinfo: &Reading<String>) -> Option<String> {
+    const TEXT_CHARS: usize = 80;
+    let of_path = |path: &str| match path {
+        PCI | ACPI_TABLE => None,
+        _ if path == cpuinfo.path => {
+            let has = has_hypervisor_flag(cpuinfo.value()?)?;
+            Some(if has { "flags with hypervisor" } else { "flags without hypervisor" }.to_owned())
+        }
+        _ => {
+            let text = root.trimmed(path);
+            let text = text.value()?.replace('\0', " ");
+            Some(format!("\"{}\"", text.chars().take(TEXT_CHARS).collect::<String>()))
+        }
+    };
+    let all: Vec<String> = paths.split(", ").filter_map(of_path).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 const PCI: &str = "/proc/bus/pci/devices";

@@ -40,7 +40,7 @@ impl Facts {
             // Facts are plain structs with text keys: serialising them cannot fail.
             return rows;
         };
-        for subject in ["rt_tasks", "placement", "settings", "units"] {
+        for subject in ["copy", "rt_tasks", "placement", "settings", "units"] {
             facts.remove(subject);
         }
         for (subject, field) in [
@@ -48,6 +48,7 @@ impl Facts {
             ("kernel", "cmdline"),
             ("irqs", "irqbalance"),
             ("rights", "limit_lines"),
+            ("virt", "hypervisor_quoted"),
         ] {
             if let Some(Value::Object(subject)) = facts.get_mut(subject) {
                 subject.remove(field);
@@ -523,6 +524,7 @@ mod change_tests {
     #[test]
     fn an_idle_machine_has_not_moved() {
         let tree = machine();
+        tree.write("proc/self/status", "Cpus_allowed_list:\t0-1\nCapEff:\t1\n");
         let start = Facts::read(&tree.root());
         assert_eq!(changed_facts(&start, &start), []);
         tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 90\ncpu1 0 0 0 0 0 0 0 80\n");

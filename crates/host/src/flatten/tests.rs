@@ -102,8 +102,8 @@ fn the_condition_is_what_may_change_latency() {
     tree.write("proc/sys/kernel/hostname", "other\n");
     tree.write("proc/cmdline", "root=UUID=2 isolcpus=1 quiet tsc=a tsc=b\n");
     tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 10\ncpu1 0 0 0 0 0 0 0 8\n");
-    tree.write("proc/meminfo", "");
-    // The reading of the memory size turned from absent to malformed.
+    tree.write("proc/meminfo", "x\n");
+    // The reading of the memory size turned from refused to malformed.
     let moved = id();
     std::fs::remove_file(tree.path().join("proc/meminfo")).unwrap();
     assert_eq!(id(), start);

@@ -4,7 +4,13 @@ use std::io::{self, Write};
 
 use maud::{Markup, html};
 
-use rtproof_judge::{Finding, Remedy, Report, Status, When, report::MachineSummary, units};
+use rtproof_host::facts::copied::MachineCopy;
+use rtproof_judge::{
+    Finding, Remedy, Report, Status, When,
+    report::MachineSummary,
+    units,
+    unknowns::{UnknownGroup, UnknownReason, unknown_groups},
+};
 use rtproof_results::IntentShown;
 
 use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, title_line, wrapped};
@@ -81,6 +87,9 @@ pub(crate) fn section(report: &Report) -> Markup {
         section #findings {
             h2 { "What stands in the way" }
             p { (counts(report)) }
+            @for note in report.machine.copy.iter().flat_map(|copy| &copy.notes) {
+                p.copy { (note) }
+            }
             @for group in FindingGroup::SHOWN {
                 @let findings = of(group);
                 @if !findings.is_empty() {
@@ -90,7 +99,9 @@ pub(crate) fn section(report: &Report) -> Markup {
                         findings.into_iter().partition(|f| f.status == Status::Bad);
                     @let bad: Vec<Markup> = bad.into_iter().map(card).collect();
                     (crate::html::first_rows(&bad, SHOWN_MAX, "more"))
-                    @if !others.is_empty() {
+                    @if group == FindingGroup::Unknown {
+                        (unknown_cards(report))
+                    } @else if !others.is_empty() {
                         details.fine {
                             summary { (others.len()) " " (crate::html::status(others[0].status).2) }
                             @for finding in others { (card(finding)) }
@@ -106,6 +117,23 @@ pub(crate) fn section(report: &Report) -> Markup {
                         (crate::html::scroll(group.title(), &fine_table(&fine)))
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Unknown findings by their reason, with what would make them known.
+fn unknown_cards(report: &Report) -> Markup {
+    let groups = unknown_groups(&report.findings, report.machine.copy.as_ref());
+    html! {
+        @for group in groups {
+            details.fine {
+                summary {
+                    (group.checks.len()) " unknown"
+                    @if !group.text.is_empty() { ": " (group.text) }
+                }
+                @if let Some(next) = &group.next { p.quiet { "To know: " code { (next) } } }
+                @for finding in of_group(&report.findings, &group) { (card(finding)) }
             }
         }
     }
@@ -239,7 +267,7 @@ pub fn audit(
     }
     summary(to, findings)?;
     groups(to, findings, detail)?;
-    unknown(to, findings, detail)?;
+    unknown(to, findings, machine.copy.as_ref(), detail)?;
     skipped(to, findings)?;
     if detail.all {
         settled(to, findings, detail)?;
@@ -261,7 +289,7 @@ pub fn application(
     writeln!(to, "\n{BOLD}Application{BOLD:#} {head}")?;
     summary(to, findings)?;
     groups(to, findings, detail)?;
-    unknown(to, findings, detail)?;
+    unknown(to, findings, None, detail)?;
     skipped(to, findings)?;
     if detail.all { settled(to, findings, detail) } else { Ok(()) }
 }
@@ -416,75 +444,52 @@ fn one(
     Ok(())
 }
 
+/// Most ids of a group of unknown findings.
+const IDS_MAX: usize = 40;
+
 /// Unknown answers by reason: most share a few.
-fn unknown(to: &mut Terminal, findings: &[Finding], detail: FindingDetail) -> io::Result<()> {
-    let is_open =
-        |finding: &&Finding| finding.status == Status::Unknown && finding.skipped.is_none();
-    let of: Vec<&Finding> = findings.iter().filter(is_open).collect();
-    if of.is_empty() {
+fn unknown(
+    to: &mut Terminal,
+    findings: &[Finding],
+    copy: Option<&MachineCopy>,
+    detail: FindingDetail,
+) -> io::Result<()> {
+    let groups = unknown_groups(findings, copy);
+    let count: usize = groups.iter().map(|group| group.checks.len()).sum();
+    if count == 0 {
         return Ok(());
     }
-    writeln!(to, "\n{BOLD}Unknown{BOLD:#}: {}", of.len())?;
-    if detail.verbose {
-        let width = column(&of);
-        return of.into_iter().try_for_each(|finding| one(to, finding, width, detail));
-    }
-    let mut reasons: Vec<(Reason, Vec<&str>)> = Vec::new();
-    let (own, shared): (Vec<&Finding>, Vec<&Finding>) =
-        of.into_iter().partition(|finding| Reason::of(finding) == Reason::Own);
-    let width = column(&own);
-    own.into_iter().try_for_each(|finding| line(to, finding, width))?;
-    for finding in shared {
-        let reason = Reason::of(finding);
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, ids)) => ids.push(&finding.check),
-            None => reasons.push((reason, vec![&finding.check])),
+    writeln!(to, "\n{BOLD}Unknown{BOLD:#}: {count}")?;
+    for (at, group) in groups.iter().enumerate() {
+        let next = " ".repeat(11);
+        if detail.verbose || group.reason == UnknownReason::Own {
+            let of = of_group(findings, group);
+            let width = column(&of);
+            of.into_iter().try_for_each(|finding| match detail.verbose {
+                true => one(to, finding, width, detail),
+                false => line(to, finding, width),
+            })?;
+        } else {
+            let first = format!("  {WARN}{:<8}{WARN:#} ", "UNKNOWN");
+            let more = group.checks.len().saturating_sub(IDS_MAX);
+            let more = if more > 0 { format!(", and {more} more: -v") } else { String::new() };
+            let ids = group.checks[..group.checks.len().min(IDS_MAX)].join(", ");
+            let text = format!("{}: {}: {ids}{more}", group.checks.len(), group.text);
+            wrapped(to, &first, &next, &text)?;
         }
-    }
-    reasons.sort_by_key(|(reason, _)| *reason);
-    for (reason, ids) in reasons {
-        let first = format!("  {WARN}{:<8}{WARN:#} {}: ", "UNKNOWN", reason.text());
-        wrapped(to, &first, &" ".repeat(11), &ids.join(", "))?;
+        let is_last = groups.get(at + 1).is_none_or(|after| after.next != group.next);
+        if let Some(command) = group.next.as_ref().filter(|_| is_last) {
+            wrapped(to, &format!("{next}{DIM}to know:{DIM:#} "), &next, command)?;
+        }
     }
     Ok(())
 }
 
-/// Why a finding is unknown, as far as many share it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reason {
-    Rights,
-    Lockdown,
-    NotCaptured,
-    NotThere,
-    Own,
-}
-
-impl Reason {
-    fn of(finding: &Finding) -> Self {
-        // The path that leads a summary is no reason: /sys/kernel/security/lockdown hides nothing.
-        let summary = match finding.summary.split_once(": ") {
-            Some((path, reason)) if path.starts_with('/') => reason,
-            _ => finding.summary.as_str(),
-        };
-        let has = |word: &str| summary.contains(word);
-        match () {
-            () if has("lockdown") => Self::Lockdown,
-            () if has("root") || has("EACCES") || has("EPERM") => Self::Rights,
-            () if has("capture") => Self::NotCaptured,
-            () if has("not there") => Self::NotThere,
-            () => Self::Own,
-        }
-    }
-
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Rights => "needs root",
-            Self::Lockdown => "hidden by lockdown",
-            Self::NotCaptured => "not in the capture",
-            Self::NotThere => "not there, and nothing says why",
-            Self::Own => "see -v",
-        }
-    }
+fn of_group<'a>(findings: &'a [Finding], group: &UnknownGroup) -> Vec<&'a Finding> {
+    let is_of = |finding: &&Finding| {
+        finding.status == Status::Unknown && group.checks.contains(&finding.check)
+    };
+    findings.iter().filter(is_of).collect()
 }
 
 /// What the user left out, with the reason.

@@ -19,7 +19,10 @@ use rtproof_host::{
     tune,
 };
 use rtproof_judge::{
-    Finding, FirstSentence, Intent, application, checks, report::MachineSummary, units,
+    Finding, FirstSentence, Intent, application, checks,
+    report::MachineSummary,
+    units,
+    unknowns::{UnknownGroup, unknown_groups},
 };
 use rtproof_measure::LiveTasks;
 use rtproof_render::page::{FindingDetail, Terminal};
@@ -31,7 +34,7 @@ use rtproof_run::{
 
 use super::check_explain;
 use crate::exit::{FailOn, TextOutput};
-use crate::{IntentArgs, answers, exit, next, open_root};
+use crate::{IntentArgs, answers, exit, next, open_files, open_root};
 
 pub(super) const SCHEMA: &str = "rtproof/check/2";
 
@@ -46,14 +49,22 @@ Examples:
   rtproof check --cpus 2-3 --prove throttling,isolation
   rtproof check explain thp
   rtproof capture machine.txt && rtproof check --root machine.txt --json
+  uname -a >uname && rtproof check uname /proc/cmdline /proc/interrupts
   rtproof check --format junit --fail-on bad --skip swap='hibernation is wanted' >check.xml")]
 pub struct Args {
     /// What to do instead of an audit
     #[command(subcommand)]
     pub command: Option<CheckCommand>,
 
-    /// Read a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
-    /// /sys, /etc and /boot; or a kernel's whole build configuration alone (.config, config.gz)
+    /// Files to read in place of this machine: what --root takes, or several texts of one machine
+    /// (/proc/cmdline, /proc/interrupts, /proc/cpuinfo, .config, uname -a, lscpu, sysctl -a, dmesg,
+    /// ps -eLo pid,ppid,tid,cls,rtprio,ni,psr,comm, ethtool); the content decides
+    #[arg(value_name = "FILE", conflicts_with_all = ["root", "pid", "unit", "prove"])]
+    pub files: Vec<PathBuf>,
+
+    /// Read a captured machine: a file of `rtproof capture`; a folder that holds its /proc, /sys,
+    /// /etc and /boot, or is its /proc or /sys; a report of sos or must-gather (.tar.xz, .tar.gz or
+    /// its folder); or a kernel's whole build configuration alone (.config, config.gz)
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
@@ -181,6 +192,8 @@ pub(crate) struct Audit {
     pub(super) intent: rtproof_results::IntentShown,
     /// Answers of the checks.
     findings: Vec<Finding>,
+    /// Those that are unknown, by their reason.
+    unknown: Vec<UnknownGroup>,
     /// Of the application, where one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) application: Option<Application>,
@@ -201,7 +214,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let selection = Selection::of(&args.only)?;
     let profile = args.intent.requested().resolve()?;
-    let root = open_root(args.root.as_deref())?;
+    let root = match args.files.is_empty() {
+        true => open_root(args.root.as_deref())?,
+        false => open_files(&args.files)?,
+    };
     let app = read_application(&root, args.pid, args.unit.as_deref())?;
     let mut facts = Facts::read(&root);
     let stated = IntentOptions {
@@ -230,9 +246,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         first,
         intent: rtproof_results::IntentShown::of(&intent),
         findings: selection.of_findings(findings),
+        unknown: Vec::new(),
         application,
         proofs: Vec::new(),
     };
+    audit.unknown = unknown_groups(&audit.findings, audit.machine.copy.as_ref());
     let (cpus, priority) = match &app {
         // Values taken from the application; `tune` and `prove` do not read them.
         Some(_) => (audit.cpus(), Some(intent.priority)),
@@ -249,7 +267,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let answer = |audit: &Audit| {
         let findings = audit.all();
         let first = audit.first.as_ref();
-        answers::check_answer(first, &findings, &given, &args.only, args.root.as_deref())
+        // `tune plan` takes one path.
+        let root = args.root.as_deref().or(args.files.first().map(PathBuf::as_path));
+        let mut answer = answers::check_answer(first, &findings, &given, &args.only, root);
+        answer.next = answer.next.filter(|_| args.files.len() < 2);
+        answer
     };
     let first = answer(&audit);
     let is_text = !args.json && args.format == CheckFormat::Text;

@@ -153,6 +153,7 @@ pub fn run_capture(args: &CaptureArgs) -> anyhow::Result<u8> {
         from: match capture.origin() {
             CaptureOrigin::Live { .. } => "live",
             CaptureOrigin::Folder => "folder",
+            CaptureOrigin::Files => "files",
         },
         entries: capture.entry_count(),
         bytes: text.len(),

@@ -18,6 +18,7 @@ pub(super) fn of(shape: &Shape) -> Facts {
     let online = CpuList::new(0..2 + shape.cpus);
     let options = [("PREEMPT_RT", "y"), ("HZ", "1000"), ("NO_HZ_FULL", "y"), ("SND", "m")];
     Facts {
+        copy: None,
         identity: Identity {
             hostname: known("/proc/sys/kernel/hostname", shape.name.clone()),
             machine_id: known("/etc/machine-id", "9f86d081884c7d65".into()),
@@ -96,6 +97,7 @@ pub(super) fn of(shape: &Shape) -> Facts {
             available_bytes: known("/proc/meminfo", 30_100_000_000),
         },
         virt: virt::Virt {
+            hypervisor_quoted: None,
             hypervisor: known("/sys/hypervisor/type", Some("KVM".into())),
             container: known("/proc/1/environ", None),
             steal_ticks: known("/proc/stat", Vec::new()),
