@@ -80,23 +80,29 @@ fn unpack(archive: &Path) -> TempDir {
 
 /// Facts that no collection of these files can know.
 fn assert_nothing_made_up(facts: &Facts) {
-    assert!(facts.kernel.release.is_absent());
+    assert_eq!(facts.kernel.release.value(), None);
     assert_eq!(facts.kernel.arch.value().map(String::as_str), Some("x86_64"));
-    assert!(facts.kernel.preemption.is_absent() && facts.kernel.config.is_absent());
-    assert!(facts.cpus.possible.is_absent() && facts.cpus.allowed.is_absent());
-    assert!(facts.cpus.isolated.is_absent() && facts.cpus.nohz_full.is_absent());
-    assert!(facts.cpus.idle_driver.is_absent() && facts.cpus.idle_governor.is_absent());
+    assert!(facts.kernel.preemption.value().is_none() && facts.kernel.config.value().is_none());
+    assert!(facts.cpus.possible.value().is_none() && facts.cpus.allowed.value().is_none());
+    assert!(facts.cpus.isolated.value().is_none() && facts.cpus.nohz_full.value().is_none());
+    assert!(facts.cpus.idle_driver.value().is_none() && facts.cpus.idle_governor.value().is_none());
     for cpu in &facts.cpus.cpus {
-        assert!(cpu.idle_states.is_absent() && cpu.pm_qos_resume_latency_us.is_absent());
-        assert!(cpu.freq.governor.is_absent() && cpu.freq.max_hz.is_absent());
+        assert!(
+            cpu.idle_states.value().is_none() && cpu.pm_qos_resume_latency_us.value().is_none()
+        );
+        assert!(cpu.freq.governor.value().is_none() && cpu.freq.max_hz.value().is_none());
     }
-    assert!(facts.clock.source.is_absent() && facts.clock.available.is_absent());
-    assert!(facts.sched.rt_runtime_us.is_absent() && facts.sched.fair_server.is_absent());
-    assert!(facts.rt_tasks.is_absent() && facts.irqs.irqbalance.is_absent());
-    assert!(facts.limits.rtprio.is_absent() && facts.limits.cap_sys_nice.is_absent());
-    assert!(facts.memory.swaps.is_absent() && facts.memory.thp_enabled.is_absent());
-    assert!(facts.virt.container.is_absent() && facts.virt.steal_ticks.is_absent());
-    assert!(facts.identity.hostname.is_absent() && facts.identity.machine_id.is_absent());
+    assert!(facts.clock.source.value().is_none() && facts.clock.available.value().is_none());
+    assert!(
+        facts.sched.rt_runtime_us.value().is_none() && facts.sched.fair_server.value().is_none()
+    );
+    assert!(facts.rt_tasks.value().is_none() && facts.irqs.irqbalance.value().is_none());
+    assert!(facts.limits.rtprio.value().is_none() && facts.limits.cap_sys_nice.value().is_none());
+    assert!(facts.memory.swaps.value().is_none() && facts.memory.thp_enabled.value().is_none());
+    assert!(facts.virt.container.value().is_none() && facts.virt.steal_ticks.value().is_none());
+    assert!(
+        facts.identity.hostname.value().is_none() && facts.identity.machine_id.value().is_none()
+    );
 }
 
 #[test]
