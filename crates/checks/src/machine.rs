@@ -14,14 +14,17 @@ const CPU_FOLDER: &str = "/sys/devices/system/cpu";
 
 /// Whether the kernel is built with an option (`y` or `m`).
 pub(crate) fn built_with(facts: &Facts, option: &str) -> Option<bool> {
-    let config = facts.kernel.config.value()?;
-    Some(config.get(option).is_some_and(|value| value == "y" || value == "m"))
+    match facts.kernel.config.value()?.get(option) {
+        Some(value) => Some(value == "y" || value == "m"),
+        None => (!facts.kernel.config_is_part).then_some(false),
+    }
 }
 
 /// An option of the kernel's configuration as evidence.
 pub(crate) fn option(facts: &Facts, option: &str) -> Evidence {
     Evidence::of(&facts.kernel.config, |config| match config.get(option) {
         Some(value) => format!("CONFIG_{option}={value}"),
+        None if facts.kernel.config_is_part => format!("CONFIG_{option} is not in this part"),
         None => format!("CONFIG_{option} is not set"),
     })
 }

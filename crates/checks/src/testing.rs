@@ -329,6 +329,7 @@ fn rt_kernel() -> kernel::Kernel {
         arch: known("/proc/sys/kernel/arch", "x86_64".into()),
         preemption: known("/sys/kernel/realtime", kernel::Preemption::Rt),
         config: known("/boot/config-6.12.95-rt-amd64", config),
+        config_is_part: false,
         cmdline: known("/proc/cmdline", command_line(CMDLINE)),
         lockdown: known("/sys/kernel/security/lockdown", "none".into()),
         tainted: known("/proc/sys/kernel/tainted", 0),

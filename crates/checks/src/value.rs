@@ -447,13 +447,17 @@ impl Build {
         {
             return draft.built_without(facts, option);
         }
-        let is_set =
-            |option: &&&str| matches!(found.get(**option).map(String::as_str), Some("y" | "m"));
+        let is_built = |option: &str| machine::built_with(facts, option);
+        let are = |built| self.options.iter().filter(move |option| is_built(option) == built);
         let wrong: Vec<&str> = match want {
-            Built::With => self.options.iter().filter(|option| !is_set(option)).copied().collect(),
-            Built::Without => self.options.iter().filter(is_set).copied().collect(),
+            Built::With => are(Some(false)).copied().collect(),
+            Built::Without => are(Some(true)).copied().collect(),
             Built::Either => Vec::new(),
         };
+        if let (true, Some(option)) = (wrong.is_empty(), are(None).next()) {
+            let path = &config.path;
+            return draft.unknown(format!("{path}: a part, which does not name CONFIG_{option}"));
+        }
         if wrong.is_empty() {
             return draft.good(match (want, texts.len()) {
                 (_, ..=2) => texts.join(", "),
@@ -509,6 +513,26 @@ mod tests {
     use super::*;
     use crate::testing::{cpus, examples, good, good_stock, intent, set_setting};
     use crate::{Check, Judge, all, by_id};
+    use rtproof_host::Reading;
+
+    /// What a fragment or an extract leaves out is neither set nor not set.
+    #[test]
+    fn a_part_of_a_configuration_answers_for_what_it_names() {
+        let mut facts = good();
+        facts.kernel.config_is_part = true;
+        let part = [("PROVE_LOCKING", "y"), ("CPU_IDLE", "y"), ("RT_GROUP_SCHED", "n")];
+        let part = part.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        facts.kernel.config = Reading::known("/boot/config", part.into());
+        for (id, status) in [
+            ("config-debug-kmemleak", Status::Unknown),
+            ("config-debug-locking", Status::Bad),
+            ("config-cpusets", Status::Unknown),
+            ("config-rt-group-sched", Status::Good),
+        ] {
+            let finding = by_id(id).unwrap().judge(&facts, &intent());
+            assert_eq!(finding.status, status, "{finding:?}");
+        }
+    }
 
     fn rules()
     -> impl Iterator<Item = (&'static Check, &'static KnobValue, &'static str, &'static str)> {

@@ -8,4 +8,5 @@
 
 mod corpus;
 mod denied;
+mod field;
 mod kernels;

@@ -475,8 +475,8 @@ fn take_ethtool(text: &str, put: &mut Put<'_>) {
     }
 }
 
-// The build configuration of a kernel: `/boot/config-6.1.0-rt`, `.config`, `config.gz`. What is in
-// no complete configuration is not set, so a part of one would answer wrongly.
+// The build configuration of a kernel: `/boot/config-6.1.0-rt`, `.config`, `config.gz`, or a part
+// of one. What a whole one does not name is not set, so that one which was cut off is refused.
 
 /// Largest one: real ones are below half a megabyte.
 const BYTES_MAX: u64 = 8 << 20;
@@ -502,20 +502,16 @@ pub(super) fn build_config(bytes: &[u8]) -> Option<Result<Vec<u8>, CaptureError>
     if !lines.lines().any(is_option) || !lines.lines().all(|l| is_option(l) || is_comment(l)) {
         return None;
     }
-    if !lines.lines().take(HEAD_LINES).any(|line| line.contains("Kernel Configuration")) {
-        return wrong(
-            1,
-            "a part of a kernel configuration (no line \"Kernel Configuration\" at its top): what \
-             it leaves out is unknown; give the whole .config that `make olddefconfig` writes",
-        );
-    }
-    // The last menu but for libraries; since 5.2 each menu has an end.
-    let has_ends = lines.lines().any(|line| line.starts_with("# end of "));
-    let last = if has_ends { "# end of Kernel hacking" } else { "# Kernel hacking" };
-    if !text.ends_with('\n') || !lines.lines().any(|line| line.trim_end() == last) {
-        let what = "the kernel configuration ends here, without all of its menus: it was cut off; \
-                    copy it again";
-        return wrong(text.lines().count(), what);
+    // Without its head it is a part: a fragment, an extract. What that does not name is unknown.
+    if lines.lines().take(HEAD_LINES).any(|line| line.contains("Kernel Configuration")) {
+        // The last menu but for libraries; since 5.2 each menu has an end.
+        let has_ends = lines.lines().any(|line| line.starts_with("# end of "));
+        let last = if has_ends { "# end of Kernel hacking" } else { "# Kernel hacking" };
+        if !text.ends_with('\n') || !lines.lines().any(|line| line.trim_end() == last) {
+            let what = "the kernel configuration ends here, without all of its menus: it was cut \
+                        off; copy it again";
+            return wrong(text.lines().count(), what);
+        }
     }
     if is_packed {
         return Some(Ok(bytes.to_vec()));
@@ -561,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_one_is_refused() {
+    fn one_that_was_cut_off_is_refused_and_a_part_is_taken() {
         let packed = gzip(WHOLE);
         let cut = &packed[..packed.len() - 9];
         let (half, _) = WHOLE.split_once("\n\n").unwrap();
@@ -570,11 +566,14 @@ mod tests {
             (WHOLE.trim_end().as_bytes(), "cut off"),
             (format!("{half}\n").as_bytes(), "cut off"),
             (&WHOLE.as_bytes()[..WHOLE.len() - 60], "cut off"),
-            (b"CONFIG_PREEMPT_RT=y\n", "make olddefconfig"),
         ] {
             let error = build_config(bytes).expect("a configuration").expect_err("a part");
             assert!(error.text.contains(says), "{error:?}");
         }
+        assert!(
+            build_config(b"CONFIG_PREEMPT_RT=y\n# CONFIG_SMP is not set\n")
+                .is_some_and(|it| it.is_ok())
+        );
         for other in ["", "\n", "rtproof capture 1\n", "# a comment\n", "A=1\nCONFIG_B=2\n"] {
             assert!(build_config(other.as_bytes()).is_none(), "{other}");
         }

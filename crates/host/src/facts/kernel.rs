@@ -25,6 +25,10 @@ pub struct Kernel {
     /// Build configuration: `CONFIG_` names without the prefix. Options that are not set are
     /// absent.
     pub config: Reading<BTreeMap<String, String>>,
+    /// Whether the configuration has no head, as a fragment or an extract: an option that it does
+    /// not name is unknown then, and one that it says is not set has the value `n`.
+    #[serde(default)]
+    pub config_is_part: bool,
     /// Boot command line, in order.
     pub cmdline: Reading<CommandLine>,
     /// Lockdown mode: none, integrity or confidentiality.
@@ -52,6 +56,7 @@ impl Kernel {
         let build = or_called(root, build, "uname -v", &uname.version().to_string_lossy());
         let text = config_text(root, &release);
         let head = text.value().and_then(|text| ConfigHead::of(text));
+        let config_is_part = text.value().is_some_and(|text| !text.contains(CONFIG_HEAD));
         let of_head = |read: Reading<String>, word: Option<String>| match word {
             Some(word) => read.or_else(|| Reading::known(&text.path, word)),
             None => read,
@@ -69,6 +74,7 @@ impl Kernel {
             arch,
             preemption,
             config,
+            config_is_part,
             cmdline,
             lockdown: root.bracketed("/sys/kernel/security/lockdown", '[', ']'),
             tainted: root.number("/proc/sys/kernel/tainted", "a number"),
@@ -214,6 +220,9 @@ fn config_text(root: &Root, release: &Reading<String>) -> Reading<String> {
     config
 }
 
+/// In the head of every configuration that the kernel's build writes.
+const CONFIG_HEAD: &str = " Kernel Configuration";
+
 /// What the head of a configuration says of its kernel: `# Linux/arm 4.14.40 Kernel Configuration`.
 struct ConfigHead {
     release: String,
@@ -225,7 +234,7 @@ impl ConfigHead {
     fn of(text: &str) -> Option<Self> {
         const HEAD_LINES: usize = 8;
         let named = text.lines().take(HEAD_LINES).find_map(|line| {
-            line.strip_prefix("# Linux/")?.split_once(" Kernel Configuration")?.0.split_once(' ')
+            line.strip_prefix("# Linux/")?.split_once(CONFIG_HEAD)?.0.split_once(' ')
         });
         let (arch, release) = named?;
         version_of(release)?;
@@ -264,7 +273,14 @@ fn parse(path: String, text: String) -> Reading<BTreeMap<String, String>> {
         let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
         Some((name.to_owned(), inner.unwrap_or(value).to_owned()))
     };
-    let options: BTreeMap<_, _> = text.lines().filter_map(option).collect();
+    let mut options: BTreeMap<_, _> = text.lines().filter_map(option).collect();
+    if !text.contains(CONFIG_HEAD) {
+        let not_set = |line: &str| {
+            let name = line.trim().strip_prefix("# CONFIG_")?.strip_suffix(" is not set")?;
+            Some((name.to_owned(), "n".to_owned()))
+        };
+        options.extend(text.lines().filter_map(not_set));
+    }
     if options.is_empty() {
         return Reading::malformed(path, &text, "lines CONFIG_NAME=value");
     }
@@ -561,6 +577,25 @@ mod config_tests {
     const TEXT: &str = "#\n# Linux\n#\nCONFIG_HZ=250\n# CONFIG_KASAN is not set\nCONFIG_LOCALVERSION=\"-rt\"\nCONFIG_EMPTY=\"\"\n";
 
     #[test]
+    fn without_its_head_it_is_a_part_that_says_what_is_not_set() {
+        let read = |text: &str| {
+            let tree = Tree::new(&[
+                ("proc/version", "Linux version 6.1.0 (u@h) #1\n"),
+                ("boot/config-6.1.0", text),
+            ]);
+            Kernel::read(&tree.root(), &Reading::absent("/proc/cpuinfo"))
+        };
+        let part = read("CONFIG_A=y\n# CONFIG_B is not set\n");
+        let options = part.config.value().unwrap();
+        assert!(part.config_is_part);
+        assert_eq!((options["A"].as_str(), options["B"].as_str()), ("y", "n"));
+        let whole = read(
+            "#\n# Linux/x86 6.1.0 Kernel Configuration\n#\nCONFIG_A=y\n# CONFIG_B is not set\n",
+        );
+        assert!(!whole.config_is_part && !whole.config.value().unwrap().contains_key("B"));
+    }
+
+    #[test]
     fn reads_text_and_gzip_and_names_the_file() {
         let tree = Tree::new(&[("usr/lib/modules/6.1/config", TEXT)]);
         let release = Reading::known("r", "6.1".to_owned());
@@ -570,7 +605,7 @@ mod config_tests {
         assert_eq!(options["HZ"], "250");
         assert_eq!(options["LOCALVERSION"], "-rt");
         assert_eq!(options["EMPTY"], "");
-        assert!(!options.contains_key("KASAN"));
+        assert_eq!(options["KASAN"], "n");
 
         std::fs::create_dir_all(tree.path().join("proc")).unwrap();
         let file = std::fs::File::create(tree.path().join("proc/config.gz")).unwrap();

@@ -33,6 +33,7 @@ pub(super) fn of(shape: &Shape) -> Facts {
             build: known("/proc/sys/kernel/version", "#1 SMP PREEMPT_RT Mon Nov 3 2026".into()),
             arch: known("/proc/sys/kernel/arch", "x86_64".into()),
             preemption: known("/sys/kernel/realtime", kernel::Preemption::Rt),
+            config_is_part: false,
             config: known(
                 "/proc/config.gz",
                 options
