@@ -22,8 +22,10 @@ use crate::tree::root;
 
 /// Tests that only CI runs, by the beginnings of their names: half of the time of all others.
 const LONG: &[&str] = &[
+    "measure it alone::recorder::loss_is_reported",
     "rtproof it alone::locks::tasks_that_ran_instead_of_the_holder",
-    "rtproof it alone::syscalls::calls_that_fail_once_or_twice",
+    "rtproof it alone::spikes::a_killed_run",
+    "rtproof it alone::syscalls::calls_that_",
     "rtproof it compare::live::live_records_alone_and_in_groups",
     "rtproof it experiment::live::options_are_knobs",
     "rtproof it experiment::live::what_matters",
@@ -37,15 +39,22 @@ const LONG: &[&str] = &[
     "rtproof it kernel_boot::a_kernel_without_a_console",
     "rtproof it live::faults::a_disk_that_is_full",
     "rtproof it live::faults::a_full_disk_keeps",
+    "rtproof it live::faults::signals_end",
     "rtproof it live::report_browser::the_report_is_complete",
+    "rtproof it live::tune_prove_command::ended_by_a_signal",
     "rtproof it live::tune_prove_command::tried",
     "rtproof it measure::live::a_matrix_that_is_killed",
     "rtproof it measure::live::an_interrupted_matrix",
     "rtproof it measure::live::two_conditions",
     "rtproof it new::live::cpp_",
     "rtproof it new::live::rust_",
+    "rtproof it run::killed_at_any_moment",
     "rtproof it tune_prove::live::a_knob",
+    "rtproof it tune_undo::changes_are_undone_in_time",
 ];
+
+/// Unit tests of many rounds, which CI runs whole with `FULL=1`.
+const ROUNDS: &[&str] = &["bench bin"];
 
 /// Seconds after which a process of tests is killed.
 const LIMIT_S: &str = "900";
@@ -137,7 +146,12 @@ pub(crate) fn run(part: Option<Part>, only: &[String]) -> Result<ExitCode> {
     let mut unseen = [true; LONG.len()];
     for program in &programs {
         if program.is_unit {
-            if part != Some(Part::Long) && is_asked(&program.name) {
+            let is_of_part = match part {
+                None => true,
+                Some(Part::Long) => false,
+                Some(_) => !ROUNDS.contains(&&*program.name),
+            };
+            if is_of_part && is_asked(&program.name) {
                 all.push(Job { program, test: None });
             }
             continue;

@@ -1,6 +1,8 @@
 //! Every bad input: a clear error, nothing written, the documented exit code.
 
-use crate::support::{self, FAILED, USAGE, code, command, expect_code, files, folder, run, stderr};
+use crate::support::{
+    self, ACCEPTED, FAILED, USAGE, code, command, expect_code, files, folder, run, stderr,
+};
 
 /// Runs `prove` with arguments that must be refused before anything is measured.
 #[track_caller]
@@ -145,12 +147,14 @@ fn roots_that_are_none() {
         ("above", "did you mean above/sosreport?"),
         ("empty", "stands for /"),
         ("linux", "did you mean linux/.config?"),
-        ("linux/.config", "make olddefconfig"),
     ] {
         let output = run(folder.path(), &["check", "--root", root]);
         expect_code(&output, USAGE);
         assert!(stderr(&output).contains(next), "{}", stderr(&output));
     }
+    // A part of a configuration answers for what it names.
+    let output = run(folder.path(), &["check", "--root", "linux/.config", "--only", "config-hz"]);
+    expect_code(&output, ACCEPTED);
 }
 
 #[test]
