@@ -41,6 +41,7 @@ programs=(
 mode=${1:-}
 if [ "$mode" = lab-all ] || [ "$mode" = kernels ]; then
     programs+=(
+        "bzip2 bzip2"
         "c++ g++"
         "dtc device-tree-compiler"
         "iasl acpica-tools"
