@@ -250,7 +250,7 @@ fn bound_interrupt(facts: &Facts, intent: &Intent) -> Said {
     })
 }
 
-/// `9.8 million`, `25,000`.
+/// A count with as many digits as one remembers: `9.8 million`, `25,000`.
 fn rounded(count: u64) -> String {
     match count {
         1_000_000.. => format!("{}.{} million", count / 1_000_000, count % 1_000_000 / 100_000),

@@ -347,8 +347,8 @@ pub(crate) fn first_few<T: AsRef<str>>(items: &[T], max: usize) -> String {
     }
 }
 
-/// `800-4100 MHz (the hardware can 4800 MHz)`, for each of the CPUs where they differ.
-pub(crate) fn frequency_range(of: &[&Cpu]) -> String {
+/// Ranges of frequencies as `800-4100 MHz (the hardware can 4800 MHz)`, each with its CPUs.
+fn frequency_ranges(of: &[&Cpu]) -> Vec<(String, Vec<u32>)> {
     let range = |cpu: &Cpu| {
         let mhz = |limit: &Reading<u64>| limit.value().map_or(0, |hz| hz / 1_000_000);
         let (min, max) = (mhz(&cpu.freq.min_hz), mhz(&cpu.freq.max_hz));
@@ -366,11 +366,22 @@ pub(crate) fn frequency_range(of: &[&Cpu]) -> String {
             None => ranges.push((range, vec![cpu.id])),
         }
     }
-    if let [(range, _)] = &ranges[..] {
-        return range.clone();
+    ranges
+}
+
+/// The range of these CPUs; where they differ, each with its CPUs.
+pub(crate) fn frequency_range(of: &[&Cpu]) -> String {
+    match &frequency_ranges(of)[..] {
+        [(range, _)] => range.clone(),
+        _ => frequency_range_of_each(of, " "),
     }
-    let one = |(range, of): (String, Vec<u32>)| format!("{} {range}", cpus(&CpuList::new(of)));
-    first_few(&ranges.into_iter().map(one).collect::<Vec<_>>(), 8)
+}
+
+/// The ranges with their CPUs and what stands between.
+pub(crate) fn frequency_range_of_each(of: &[&Cpu], between: &str) -> String {
+    let one =
+        |(range, of): (String, Vec<u32>)| format!("{}{between}{range}", cpus(&CpuList::new(of)));
+    first_few(&frequency_ranges(of).into_iter().map(one).collect::<Vec<_>>(), 8)
 }
 
 /// A size in its natural binary unit, to one decimal, rounded down.

@@ -118,7 +118,7 @@ fn set(text: &str) -> CpuList {
 }
 
 #[test]
-#[ignore = "it fetches sources"]
+#[ignore = "it fetches sources with apt; CI runs it, in its stage corpus"]
 fn corpus_of_lscpu_has_its_cpus_threads_and_nodes() {
     let mut wrong = Vec::new();
     for dump in OF_LSCPU.iter() {
@@ -185,7 +185,7 @@ fn cores(output: &str) -> Vec<BTreeSet<u32>> {
 }
 
 #[test]
-#[ignore = "it fetches sources"]
+#[ignore = "it fetches sources with apt; CI runs it, in its stage corpus"]
 fn corpus_of_hwloc_has_its_cpus_and_threads() {
     let (mut equal, mut wrong) = (0, Vec::new());
     for dump in OF_HWLOC.iter() {
@@ -227,7 +227,7 @@ fn corpus_of_hwloc_has_its_cpus_and_threads() {
 /// Each file that a good finding cites is left out, and copied without its bytes: it is not good by
 /// that file any more, and nothing else becomes good.
 #[test]
-#[ignore = "it fetches sources"]
+#[ignore = "it fetches sources with apt; CI runs it, in its stage corpus"]
 fn corpus_has_nothing_good_without_the_files_it_rests_on() {
     let (mut tried, mut wrong) = (0, Vec::new());
     for dump in OF_LSCPU.iter().chain(OF_HWLOC.iter()) {

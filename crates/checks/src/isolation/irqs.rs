@@ -256,6 +256,13 @@ pub(super) static IRQ_SHARED: Check = Check {
     ..Check::NEW
 };
 
+const OTHER_SLOT: &str =
+    "give the device an interrupt of its own: MSI in its driver, or another slot";
+
+const WIRED: &str = "keep the line off the real-time CPUs (irq-affinity): the board wires these \
+                     devices to one; another controller, or the device tree where it leaves the \
+                     choice, parts them";
+
 fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let listed = &facts.irqs.irqs;
     let draft = draft
@@ -293,11 +300,8 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     // lines of the board.
     let is_of_slots = |irq: &&Irq| irq.chip.contains("IO-APIC") || irq.chip.contains("PCI");
     let text = match on.iter().all(is_of_slots) {
-        true => "give the device an interrupt of its own: MSI in its driver, or another slot",
-        false => {
-            "keep the line off the real-time CPUs (irq-affinity): the board wires these devices \
-             to one; another controller, or the device tree where it leaves the choice, parts them"
-        }
+        true => OTHER_SLOT,
+        false => WIRED,
     };
     let text = text.into();
     draft

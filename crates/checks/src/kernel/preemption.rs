@@ -400,13 +400,14 @@ fn name_preempt_rt(model: Preemption) -> &'static str {
     }
 }
 
+/// For the architectures that distributions build a PREEMPT_RT kernel for.
+const RT_PACKAGES: &str = "install and boot a PREEMPT_RT kernel (Debian linux-image-rt-amd64 or \
+    -arm64, RHEL kernel-rt, Ubuntu Pro realtime-kernel), or build 6.12 or later with \
+    CONFIG_PREEMPT_RT=y";
+
 fn remedies_preempt_rt(facts: &Facts, found: Preemption) -> Vec<Remedy> {
     let text = match facts.kernel.family() {
-        Some(Family::X86 | Family::Arm64) => {
-            "install and boot a PREEMPT_RT kernel (Debian linux-image-rt-amd64 or -arm64, RHEL \
-             kernel-rt, Ubuntu Pro realtime-kernel), or build 6.12 or later with \
-             CONFIG_PREEMPT_RT=y"
-        }
+        Some(Family::X86 | Family::Arm64) => RT_PACKAGES,
         Some(Family::RiscV) => {
             "build and boot Linux 6.12 or later with CONFIG_PREEMPT_RT=y, with the drivers of this \
              board"
@@ -794,7 +795,7 @@ mod preempt_rt_tests {
             let builds = remedies.iter().any(|remedy| matches!(remedy, Remedy::Build { .. }));
             assert_eq!(builds, is_offered, "{arch:?}");
             let Some(Remedy::Manual { text }) = remedies.first() else { panic!("{remedies:?}") };
-            let of_distribution = text.contains("linux-image-rt");
+            let of_distribution = text == RT_PACKAGES;
             assert_eq!(of_distribution, matches!(arch, Some("x86_64" | "aarch64")), "{arch:?}");
         }
     }

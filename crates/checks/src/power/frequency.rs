@@ -53,10 +53,6 @@ fn mhz(hz: &u64) -> String {
     format!("{} MHz", hz / 1_000_000)
 }
 
-pub(super) fn numbers(cpus: &[&Cpu]) -> CpuList {
-    CpuList::new(cpus.iter().map(|cpu| cpu.id))
-}
-
 /// No cpufreq: the trap of other audits, which read no file and print OK.
 pub(super) fn absent(draft: FindingBuilder, facts: &Facts) -> Finding {
     if let Some(why) = without_cpu_folder(facts) {
@@ -269,12 +265,7 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     };
     let moving: Vec<&Cpu> = cpus.iter().copied().filter(is_moving).collect();
     if is_requested && !moving.is_empty() {
-        let range = machine::frequency_range(&moving);
-        // Ranges that differ name their CPUs.
-        let summary = match range.starts_with("CPU") {
-            true => range,
-            false => format!("{}: {range}", machine::cpus(&numbers(&moving))),
-        };
+        let summary = machine::frequency_range_of_each(&moving, ": ");
         let draft = draft.evidence(holding(&moving)).remedies(remedies(&moving));
         return draft.doubtful(summary);
     }
@@ -315,10 +306,11 @@ fn ranges(facts: &Facts, intent: &Intent, cpus: &[&Cpu]) -> String {
             && freq.max_hz.value().is_some()
     };
     let others: Vec<&Cpu> = facts.cpus.cpus.iter().filter(is_open).collect();
-    let shown = machine::frequency_range(&others);
-    match intent.proposed.is_some() && !others.is_empty() && shown != own {
-        true if shown.starts_with("CPU") => format!("{own}; not proposed: {shown}"),
-        true => format!("{own}; not proposed: {} {shown}", machine::cpus(&numbers(&others))),
+    let differ = machine::frequency_range(&others) != own;
+    match intent.proposed.is_some() && !others.is_empty() && differ {
+        true => {
+            format!("{own}; not proposed: {}", machine::frequency_range_of_each(&others, " "))
+        }
         false => own,
     }
 }

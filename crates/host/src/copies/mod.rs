@@ -204,17 +204,23 @@ impl Collected {
         if let Some(config) = texts::build_config(&bytes) {
             let packed = config.map_err(damaged)?;
             self.parts.insert("a kernel's configuration".into());
+            const PATH: &str = "/proc/config.gz";
             let entry = CaptureEntry::File(packed);
-            self.sources.insert("/proc/config.gz".into(), name);
-            self.keep("/proc/config.gz".into(), entry);
+            if self.entries.get(PATH).is_some_and(|other| *other != entry) {
+                let one = self.sources.remove(PATH).unwrap_or_default();
+                let what = "two configurations of a kernel".into();
+                return Err(RootError::Contradiction { one, two: name, what });
+            }
+            self.sources.insert(PATH.into(), name);
+            self.keep(PATH.into(), entry);
             return Ok(None);
         }
         let text = String::from_utf8_lossy(&bytes);
         if !self.take_text(&text, &name, false) {
             let why = format!(
                 "not a machine or a part of one that is known: a file of `rtproof capture`, a \
-                 report of sos or must-gather (.tar.xz, .tar.gz or its folder), a whole kernel \
-                 configuration, or one of {}",
+                 report of sos or must-gather (.tar.xz, .tar.gz or its folder), a kernel \
+                 configuration or a part of one, or one of {}",
                 texts::names()
             );
             return Err(RootError::Text { path: path.into(), why });

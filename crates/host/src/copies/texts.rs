@@ -10,6 +10,7 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 
 use super::Put;
 use crate::capture::form::CaptureError;
+use crate::facts::kernel::is_whole_config;
 use crate::{CpuList, text::field};
 
 /// One kind of text.
@@ -154,7 +155,7 @@ fn is_cmdline(text: &str) -> bool {
     let Some(line) = only_line(text) else { return false };
     let is_known = |word: &str| PARAMETERS.contains(&word.split('=').next().unwrap_or_default());
     let words = || line.split_whitespace();
-    // No shell, no prose: what follows a bare `--` is of init.
+    // Neither a command nor a sentence; what follows a bare `--` is for init.
     let is_parameter = |word: &str| {
         let start = word.trim_start_matches('"');
         start.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && !word.ends_with(',')
@@ -481,8 +482,16 @@ fn take_ethtool(text: &str, put: &mut Put<'_>) {
 /// Largest one: real ones are below half a megabyte.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// Lines at the top that name the kernel.
+/// Lines at the top that name what is configured.
 const HEAD_LINES: usize = 8;
+
+/// `# U-Boot 2023.01 Configuration`, `# Busybox version: 1.35.0`.
+fn is_head_of_another(line: &str) -> bool {
+    let line = line.trim_end();
+    let names = |name: &str| line.starts_with(&format!("# {name}"));
+    line.starts_with("# Automatically generated")
+        || ["U-Boot ", "Busybox ", "BusyBox ", "Buildroot "].into_iter().any(names)
+}
 
 /// The configuration as /proc/config.gz holds it; `None`: it is something else.
 pub(super) fn build_config(bytes: &[u8]) -> Option<Result<Vec<u8>, CaptureError>> {
@@ -502,8 +511,14 @@ pub(super) fn build_config(bytes: &[u8]) -> Option<Result<Vec<u8>, CaptureError>
     if !lines.lines().any(is_option) || !lines.lines().all(|l| is_option(l) || is_comment(l)) {
         return None;
     }
+    let is_whole = is_whole_config(lines);
+    // U-Boot, BusyBox and Buildroot have options of these names, too.
+    let head = || lines.lines().take(HEAD_LINES);
+    if head().any(is_head_of_another) && !head().any(|line| line.contains("Linux")) {
+        return None;
+    }
     // Without its head it is a part: a fragment, an extract. What that does not name is unknown.
-    if lines.lines().take(HEAD_LINES).any(|line| line.contains("Kernel Configuration")) {
+    if is_whole {
         // The last menu but for libraries; since 5.2 each menu has an end.
         let has_ends = lines.lines().any(|line| line.starts_with("# end of "));
         let last = if has_ends { "# end of Kernel hacking" } else { "# Kernel hacking" };
@@ -574,6 +589,12 @@ mod tests {
             build_config(b"CONFIG_PREEMPT_RT=y\n# CONFIG_SMP is not set\n")
                 .is_some_and(|it| it.is_ok())
         );
+        for head in
+            ["# U-Boot 2023.01 Configuration", "# Automatically generated file; DO NOT EDIT."]
+        {
+            let other = format!("{head}\nCONFIG_ARM=y\n");
+            assert!(build_config(other.as_bytes()).is_none(), "{head}");
+        }
         for other in ["", "\n", "rtproof capture 1\n", "# a comment\n", "A=1\nCONFIG_B=2\n"] {
             assert!(build_config(other.as_bytes()).is_none(), "{other}");
         }

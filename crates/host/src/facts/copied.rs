@@ -45,7 +45,8 @@ pub enum CopyKind {
 
 impl MachineCopy {
     /// Of a root whose facts were read; `None`: a live machine, or a capture made on one.
-    pub(crate) fn of(root: &Root) -> Option<Self> {
+    /// `config_is_part`: its kernel configuration leaves options out.
+    pub(crate) fn of(root: &Root, config_is_part: bool) -> Option<Self> {
         if root.is_whole() {
             return None;
         }
@@ -67,6 +68,9 @@ impl MachineCopy {
         let mut notes = Vec::new();
         notes.extend(match kind {
             CopyKind::Folder | CopyKind::Files => None,
+            CopyKind::Config if config_is_part => {
+                Some("this is a part of a kernel's build configuration alone".to_owned())
+            }
             CopyKind::Config => Some("this is a kernel's build configuration alone".to_owned()),
             CopyKind::Proc => Some("this is a /proc alone: /sys and all else is unknown".into()),
             CopyKind::Sys => Some("this is a /sys alone: /proc and all else is unknown".into()),

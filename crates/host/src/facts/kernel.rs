@@ -56,7 +56,7 @@ impl Kernel {
         let build = or_called(root, build, "uname -v", &uname.version().to_string_lossy());
         let text = config_text(root, &release);
         let head = text.value().and_then(|text| ConfigHead::of(text));
-        let config_is_part = text.value().is_some_and(|text| !text.contains(CONFIG_HEAD));
+        let config_is_part = text.value().is_some_and(|text| !is_whole_config(text));
         let of_head = |read: Reading<String>, word: Option<String>| match word {
             Some(word) => read.or_else(|| Reading::known(&text.path, word)),
             None => read,
@@ -220,8 +220,10 @@ fn config_text(root: &Root, release: &Reading<String>) -> Reading<String> {
     config
 }
 
-/// In the head of every configuration that the kernel's build writes.
-const CONFIG_HEAD: &str = " Kernel Configuration";
+/// Whether a configuration has the head that the kernel's build writes over a whole one.
+pub(crate) fn is_whole_config(text: &str) -> bool {
+    ConfigHead::of(text).is_some()
+}
 
 /// What the head of a configuration says of its kernel: `# Linux/arm 4.14.40 Kernel Configuration`.
 struct ConfigHead {
@@ -234,7 +236,7 @@ impl ConfigHead {
     fn of(text: &str) -> Option<Self> {
         const HEAD_LINES: usize = 8;
         let named = text.lines().take(HEAD_LINES).find_map(|line| {
-            line.strip_prefix("# Linux/")?.split_once(CONFIG_HEAD)?.0.split_once(' ')
+            line.strip_prefix("# Linux/")?.split_once(" Kernel Configuration")?.0.split_once(' ')
         });
         let (arch, release) = named?;
         version_of(release)?;
@@ -274,7 +276,7 @@ fn parse(path: String, text: String) -> Reading<BTreeMap<String, String>> {
         Some((name.to_owned(), inner.unwrap_or(value).to_owned()))
     };
     let mut options: BTreeMap<_, _> = text.lines().filter_map(option).collect();
-    if !text.contains(CONFIG_HEAD) {
+    if !is_whole_config(&text) {
         let not_set = |line: &str| {
             let name = line.trim().strip_prefix("# CONFIG_")?.strip_suffix(" is not set")?;
             Some((name.to_owned(), "n".to_owned()))
@@ -585,7 +587,7 @@ mod config_tests {
             ]);
             Kernel::read(&tree.root(), &Reading::absent("/proc/cpuinfo"))
         };
-        let part = read("CONFIG_A=y\n# CONFIG_B is not set\n");
+        let part = read("# My Kernel Configuration\nCONFIG_A=y\n# CONFIG_B is not set\n");
         let options = part.config.value().unwrap();
         assert!(part.config_is_part);
         assert_eq!((options["A"].as_str(), options["B"].as_str()), ("y", "n"));

@@ -138,7 +138,7 @@ impl Facts {
             devices,
         };
         // Last: it knows what was read.
-        Self { copy: copied::MachineCopy::of(root), ..facts }
+        Self { copy: copied::MachineCopy::of(root, facts.kernel.config_is_part), ..facts }
     }
 }
 
